@@ -1,0 +1,1 @@
+"""The bundled catalogue: what each cloud sells, where, and at what price, as dated files. README.md lists them."""

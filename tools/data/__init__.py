@@ -1,0 +1,1 @@
+"""Makes the bundled catalogue in `src/dovetail/data` from published packages: `python -m tools.data`."""
