@@ -1,0 +1,157 @@
+"""Offerings: the half of the catalog that changes all the time (S0.1).
+
+An offering is a place on the price list: a set of label values (capacity type, zone, and whatever else tells prices
+apart, S2.5), a price, whether the market has any, and for a reservation how many. It is frozen; when something changes,
+a new row takes its place and everything beside it stays the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from dovetail.core import labels
+from dovetail.core.catalog.prices import Price
+from dovetail.core.catalog.reservations import Reservation
+from dovetail.core.catalog.specs import Spec
+from dovetail.core.requirements import Requirement, Requirements, is_in
+from dovetail.core.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class OfferingKey:
+    """What names a row: never a joined string."""
+
+    instance_type: str
+    zone: str | None
+    capacity_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """One way to buy a type. A label that is not among the requirements may have any value (S2.4).
+
+    `available` is the market's health; `count` is how many are left where that is known (a reservation), None where
+    it is not limited. `reservations` are those behind the row: one row to the scheduler, told apart at launch (S3.4).
+    """
+
+    requirements: Requirements
+    zone: str | None
+    capacity_type: str | None
+    price: Price | None
+    available: bool = True
+    count: int | None = None
+    reservations: tuple[Reservation, ...] = ()
+
+    @property
+    def launchable(self) -> bool:
+        """Whether one could be bought now: the market has it, and a reservation has room (S3.5)."""
+        return self.available and (self.count is None or self.count > 0)
+
+    @property
+    def order(self) -> tuple[bool, int, str, str]:
+        """The stated key for ties: priced first, then cheaper, then by zone and capacity type."""
+        amount = 0 if self.price is None else self.price.nanodollars
+        return (self.price is None, amount, self.zone or "", self.capacity_type or "")
+
+    def room_for(self, wanted: Requirements, reservation_key: str) -> int | None:
+        """How many are left for someone who may have narrowed which reservations will do."""
+        chosen = wanted.get(reservation_key)
+        if chosen is None or not self.reservations:
+            return self.count
+        return sum(one.available for one in self.reservations if chosen.admits(one.id))
+
+
+@lru_cache(maxsize=16384)
+def _requirements_of(pairs: tuple[tuple[str, str], ...]) -> Requirements:
+    """A catalog has a dozen distinct label sets and thousands of rows, so rows of one kind share one object."""
+    return Requirements.of_labels(dict(pairs))
+
+
+def offering(
+    pairs: Mapping[str, str],
+    price: Price | None,
+    *,
+    available: bool = True,
+    count: int | None = None,
+    reservations: tuple[Reservation, ...] = (),
+) -> Offering:
+    """A row from its label map."""
+    requirements = _requirements_of(tuple(sorted(pairs.items())))
+    return Offering(
+        requirements,
+        requirements.value(labels.ZONE),
+        requirements.value(labels.CAPACITY_TYPE),
+        price,
+        available,
+        count,
+        reservations,
+    )
+
+
+def sorted_offerings(rows: Iterable[Offering]) -> tuple[Offering, ...]:
+    """Rows in their stated order: cheapest first, unpriced last."""
+    return tuple(sorted(rows, key=lambda row: row.order))
+
+
+def unavailable(row: Offering) -> Offering:
+    return replace(row, available=False) if row.available else row
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceType:
+    """A type as a pool sees it: the shared spec and the rows it can be bought by."""
+
+    spec: Spec
+    offerings: tuple[Offering, ...]
+    requirements: Requirements
+    price_overlaid: bool = False
+    capacity_overlaid: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def capacity(self) -> Resources:
+        return self.spec.capacity
+
+    @property
+    def allocatable(self) -> Resources:
+        return self.spec.allocatable
+
+    @property
+    def cheapest(self) -> Offering | None:
+        """The cheapest row that can be bought now and has a price."""
+        rows = (row for row in self.offerings if row.launchable and row.price is not None)
+        return min(rows, key=lambda row: row.order, default=None)
+
+
+@lru_cache(maxsize=4096)
+def _spread(key: str, values: frozenset[str]) -> Requirement:
+    return is_in(key, *values)
+
+
+def instance_type(
+    spec: Spec,
+    rows: tuple[Offering, ...],
+    twin: InstanceType | None = None,
+) -> InstanceType:
+    """Join the halves: the type's labels, and the zones and capacity types its rows span.
+
+    A row without a zone may be in any, so then the type's zone is left open. `twin` is the same type as joined
+    elsewhere; whatever of it is made of the same parts is shared.
+    """
+    if twin is not None and twin.offerings is rows and twin.spec.requirements is spec.requirements:
+        return twin if twin.spec is spec else InstanceType(spec, rows, twin.requirements)
+    spans = tuple(_spans(rows))
+    requirements = Requirements((*spec.requirements, *spans)) if spans else spec.requirements
+    return InstanceType(spec, rows, requirements)
+
+
+def _spans(rows: tuple[Offering, ...]) -> Iterator[Requirement]:
+    for key in (labels.ZONE, labels.CAPACITY_TYPE):
+        values = [row.zone if key == labels.ZONE else row.capacity_type for row in rows]
+        if values and None not in values:
+            yield _spread(key, frozenset(value for value in values if value is not None))

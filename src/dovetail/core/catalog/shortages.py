@@ -1,0 +1,91 @@
+"""Shortages: what the market said it has none of, for as long as that is believed (S0.3).
+
+A capacity error names what ran out; every field it leaves open means "any". A shortage touches rows of offerings and
+nothing else, and lapses by itself: time is an argument, nobody has to sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.core.catalog.hardware import Hardware
+from dovetail.core.catalog.offerings import Offering, unavailable
+from dovetail.core.catalog.reservations import emptied
+
+#: How long a capacity error is believed unless its cloud says otherwise.
+BELIEVED_SECONDS: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What ran out. `family` with `min_cpu_millis` means: of that family, machines of this size or larger."""
+
+    instance_type: str | None = None
+    zone: str | None = None
+    capacity_type: str | None = None
+    reservation_id: str | None = None
+    family: str | None = None
+    min_cpu_millis: int = 0
+
+    def names_type(self, hardware: Hardware) -> bool:
+        if self.instance_type is not None and self.instance_type != hardware.name:
+            return False
+        return self.family is None or (self.family == hardware.family and hardware.cpu_millis >= self.min_cpu_millis)
+
+    def names_row(self, row: Offering) -> bool:
+        """Whether a row is among those that ran out. A row open to any zone still has the others."""
+        if self.zone is not None and self.zone != row.zone:
+            return False
+        if self.capacity_type is not None and self.capacity_type != row.capacity_type:
+            return False
+        return self.reservation_id is None or any(one.id == self.reservation_id for one in row.reservations)
+
+    def applied(self, row: Offering) -> Offering:
+        if not self.names_row(row):
+            return row
+        if self.reservation_id is None:
+            return unavailable(row)
+        left = emptied(row.reservations, self.reservation_id)
+        if left is row.reservations:
+            return row
+        return replace(row, reservations=left, count=sum(one.available for one in left))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortages:
+    """All that is believed to have run out, each with the time it lapses."""
+
+    until: Mapping[Shortage, float]
+
+    def with_one(self, shortage: Shortage, until: float) -> Shortages:
+        """Add one; hearing of it again extends it, never shortens it."""
+        longest = max(until, self.until.get(shortage, until))
+        return Shortages({**self.until, shortage: longest})
+
+    def lapsed(self, now: float) -> tuple[Shortage, ...]:
+        return tuple(one for one, until in self.until.items() if until <= now)
+
+    def without(self, gone: Iterable[Shortage]) -> Shortages:
+        dropped = frozenset(gone)
+        return Shortages({one: until for one, until in self.until.items() if one not in dropped})
+
+    @property
+    def next_lapse(self) -> float | None:
+        return min(self.until.values(), default=None)
+
+    def applied(self, hardware: Hardware, rows: tuple[Offering, ...]) -> tuple[Offering, ...]:
+        """The rows with what ran out marked; the very same tuple when nothing did."""
+        named = [one for one in self.until if one.names_type(hardware)]
+        if not named:
+            return rows
+        found = []
+        for row in rows:
+            for one in named:
+                row = one.applied(row)
+            found.append(row)
+        return tuple(found) if any(a is not b for a, b in zip(found, rows, strict=True)) else rows
+
+
+NO_SHORTAGES: Final = Shortages({})

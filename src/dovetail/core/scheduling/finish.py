@@ -1,0 +1,193 @@
+"""From a packed board to a plan: the types a claim may become, in order of price, and what its API object will say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dovetail.core import labels
+from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.pods import Pod, Shape
+from dovetail.core.requirements import Requirements, is_in
+from dovetail.core.resources import Resources
+from dovetail.core.scheduling.board import Board, ClaimBin
+from dovetail.core.scheduling.compiled import Terms
+from dovetail.core.scheduling.explain import refusal
+from dovetail.core.scheduling.flexibility import MinValues, met
+from dovetail.core.scheduling.index import PoolIndex
+from dovetail.core.scheduling.problem import Choice, Claim, Placed, Plan, Refused
+from dovetail.core.scheduling.states import State
+from dovetail.core.scheduling.tickets import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What claims with the same labels and types have in common."""
+
+    types: tuple[InstanceType, ...]
+    choice: Choice
+    requirements: Requirements
+
+
+class _Finisher:
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._rankings: dict[tuple[int, int], tuple[tuple[int, Offering], ...]] = {}
+        self._options: dict[tuple[int, State, int, str | None, MinValues], _Options | None] = {}
+
+    def claim(self, bin_: ClaimBin, name: str) -> Claim | None:
+        index = self.board.index(bin_.pool)
+        limit = self.board.limits[bin_.pool]
+        types = bin_.types if limit is None else limit.settle(bin_.number, bin_.types)
+        held = self.board.reservations.held.get(bin_.number)
+        key = (bin_.pool, bin_.state, types, held, bin_.min_values)
+        if key not in self._options:
+            self._options[key] = self._made(bin_, index, types, held)
+        found = self._options[key]
+        if found is None:
+            return None
+        requests = {name: amount for name, amount in zip(self.board.names, bin_.used, strict=True) if amount}
+        return Claim(
+            name,
+            index.pool,
+            bin_.pods,
+            found.requirements,
+            found.types,
+            found.choice,
+            Resources(requests) + _least_overhead(index, types),
+            (held,) if held is not None else (),
+            bin_.relaxed,
+        )
+
+    def _made(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str | None) -> _Options | None:
+        ranked = self._reserved(bin_, index, types, held) if held else self._ranked(bin_, index, types)
+        most = self.board.compiled.options.max_types
+        kept = ranked[:most] if len(ranked) > most else ranked
+        if bin_.min_values:
+            kept = _flexible(index, bin_, ranked, most)
+        if not kept:
+            return None
+        chosen = tuple(index.types[position] for position, _ in kept)
+        rows = self._rows(bin_, index, kept) if not held else [kept[0][1]]
+        capacity_types = {row.capacity_type for row in rows if row.capacity_type is not None}
+        narrowed = [is_in(labels.INSTANCE_TYPE, *(one.name for one in chosen))]
+        if capacity_types:
+            narrowed.append(is_in(labels.CAPACITY_TYPE, *capacity_types))
+        if held:
+            named = (one for _, row in kept for one in row.requirements if one.key != labels.INSTANCE_TYPE)
+            narrowed += [is_in(one.key, held) for one in named if held in one.values]
+        requirements = (bin_.state.labels & Requirements(narrowed)).without(labels.HOSTNAME)
+        if bin_.relaxed:
+            requirements = _promising(requirements, bin_.min_values)
+        return _Options(chosen, Choice(chosen[0], kept[0][1]), requirements)
+
+    def _ranked(self, bin_: ClaimBin, index: PoolIndex, types: int) -> list[tuple[int, Offering]]:
+        known = (bin_.pool, bin_.state.slots)
+        if known not in self._rankings:
+            self._rankings[known] = _ranking(index, bin_.state.slots)
+        return [entry for entry in self._rankings[known] if types >> entry[0] & 1]
+
+    def _reserved(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str) -> list[tuple[int, Offering]]:
+        """The rows of the one reservation the claim holds."""
+        found = [
+            (row.type_bit.bit_length() - 1, row.row)
+            for row in bin_.state.reserved.rows
+            if row.type_bit & types
+            and (not row.row.reservations or any(one.id == held for one in row.row.reservations))
+        ]
+        return sorted(found, key=lambda entry: (entry[1].order, index.types[entry[0]].name))
+
+    def _rows(self, bin_: ClaimBin, index: PoolIndex, kept: list[tuple[int, Offering]]) -> list[Offering]:
+        """One row per capacity type the kept types can be bought as."""
+        wanted = 0
+        for position, _ in kept:
+            wanted |= 1 << position
+        found: dict[str | None, Offering] = {}
+        for number, slot in enumerate(index.slots):
+            if bin_.state.slots >> number & 1 and slot.types & wanted:
+                capacity_type = slot.requirements.value(labels.CAPACITY_TYPE)
+                if capacity_type not in found:
+                    found[capacity_type] = Offering(slot.requirements, None, capacity_type, None)
+        return list(found.values())
+
+
+def _promising(requirements: Requirements, reached: MinValues) -> Requirements:
+    """The same requirements with the minValues that could be had, in place of those the pool would like."""
+    counts = dict(reached)
+    return Requirements(
+        one if one.min_values is None else replace(one, min_values=counts.get(one.key) or None) for one in requirements
+    )
+
+
+def _ranking(index: PoolIndex, slots: int) -> tuple[tuple[int, Offering], ...]:
+    """Every type with its cheapest row in these slots, cheapest first, then by name."""
+    found = []
+    for position, rows in enumerate(index.rows):
+        cheapest = next((row for slot, row in rows if slot & slots), None)
+        if cheapest is not None:
+            found.append((position, cheapest))
+    return tuple(sorted(found, key=lambda entry: (entry[1].order, index.types[entry[0]].name)))
+
+
+def _flexible(
+    index: PoolIndex, bin_: ClaimBin, ranked: list[tuple[int, Offering]], most: int
+) -> list[tuple[int, Offering]]:
+    """The cheapest types that keep minValues when the list is cut (S4.7); empty where it cannot be kept."""
+    kept = ranked[:most]
+    for position in range(most, len(ranked) + 1):
+        if met(index, bin_.state, _mask(kept), bin_.min_values):
+            return kept
+        if position < len(ranked):
+            kept = _swapped_in(index, bin_, kept, ranked[position])
+    return kept if met(index, bin_.state, _mask(kept), bin_.min_values) else []
+
+
+def _swapped_in(
+    index: PoolIndex, bin_: ClaimBin, kept: list[tuple[int, Offering]], entry: tuple[int, Offering]
+) -> list[tuple[int, Offering]]:
+    """Take one more type in, and let go of the dearest that the minimum does not need."""
+    wider = [*kept, entry]
+    for position in range(len(kept) - 1, -1, -1):
+        without = wider[:position] + wider[position + 1 :]
+        if _spread(index, bin_, without) >= _spread(index, bin_, kept):
+            return without
+    return kept
+
+
+def _spread(index: PoolIndex, bin_: ClaimBin, kept: list[tuple[int, Offering]]) -> int:
+    """How far a choice of types goes towards the minimum."""
+    mask = _mask(kept)
+    return sum(met(index, bin_.state, mask, (one,)) for one in bin_.min_values)
+
+
+def _mask(kept: list[tuple[int, Offering]]) -> int:
+    found = 0
+    for position, _ in kept:
+        found |= 1 << position
+    return found
+
+
+def _least_overhead(index: PoolIndex, types: int) -> Resources:
+    """What daemons take on every one of these types."""
+    sums = [taken for taken, having in index.daemon_sums if having & types]
+    if not sums:
+        return Resources()
+    names = set.intersection(*(set(one) for one in sums))
+    return Resources({name: min(one[name] for one in sums) for name in sorted(names)})
+
+
+def finished(board: Board, refused: list[tuple[Shape, list[Pod]]], ticket_of: Callable[[Terms], Ticket]) -> Plan:
+    """The plan, in a fixed order: claims as they were opened, nodes by name, refusals as the pods were queued."""
+    finisher = _Finisher(board)
+    claims: list[Claim] = []
+    dropped: list[tuple[Shape, list[Pod]]] = []
+    for bin_ in board.claims:
+        claim = finisher.claim(bin_, f"{board.index(bin_.pool).pool.name}-{len(claims) + 1}")
+        if claim is not None:
+            claims.append(claim)
+        else:
+            dropped += [(pod.shape, [pod]) for pod in bin_.pods]
+    nodes = board.compiled.table.nodes
+    placed = [Placed(nodes[number], bin_.pods) for number, bin_ in sorted(board.nodes.items()) if bin_.parts]
+    reasons: list[Refused] = [refusal(board, shape, tuple(pods), ticket_of) for shape, pods in (*refused, *dropped)]
+    return Plan(tuple(claims), tuple(placed), tuple(reasons))

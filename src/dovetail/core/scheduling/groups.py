@@ -1,0 +1,160 @@
+"""Topology: pods that count each other by a label of their nodes.
+
+Every spread constraint, affinity term and anti-affinity term is a *group*: which pods it counts, by which label, and
+how many are in each of the label's values (its domains). Equal terms of different pods are one group. Required
+anti-affinity works both ways, so each such term also has an inverse group that counts its *owners*: pods the term
+selects keep away from those.
+
+A domain is a value of the label, except for the hostname, where every node and every claim is a domain of its own
+and is counted by its number on the board.
+
+Spread looks at the least count over the domains a pod could be in. Those are the domains on offer to pods that pass the
+same node filter, under any of their required terms, and those of existing nodes that pass it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from dovetail.core import labels
+from dovetail.core.pods import PodTerm, Policy, Shape, Spread
+from dovetail.core.requirements import EMPTY, Requirements
+from dovetail.core.selectors import Selector
+from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, Toleration
+
+
+class Kind(Enum):
+    SPREAD = "topology spread"
+    NEAR = "pod affinity"
+    APART = "pod anti-affinity"
+    INVERSE = "another pod's anti-affinity"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Which nodes a spread counts: those the owner could run on, as far as its policies look."""
+
+    alternatives: tuple[Requirements, ...] | None  # None: affinity is ignored
+    tolerations: tuple[Toleration, ...] | None  # None: taints are ignored
+
+
+EVERY_NODE = NodeFilter(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What makes two terms one group; everything that bears on the counting is in it."""
+
+    kind: Kind
+    key: str
+    namespaces: frozenset[str]
+    selector: Selector
+    max_skew: int = 0
+    min_domains: int | None = None
+    node_filter: NodeFilter = EVERY_NODE
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.key, self.namespaces, self.selector, self.max_skew))
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """A stated order for terms, so that it does not matter who was seen first."""
+        wanted = sorted((one.key, sorted(one.values), str(one), one.absent) for one in self.selector.wanted)
+        return (self.key, sorted(self.namespaces), self.selector.nothing, wanted)
+
+
+class Group:
+    """A group with its counts."""
+
+    __slots__ = ("by_bin", "counts", "full", "is_host", "key", "occupied", "passes")
+
+    def __init__(self, key: GroupKey) -> None:
+        self.key = key
+        self.is_host = key.key == labels.HOSTNAME
+        #: Pods per domain; for the hostname unused.
+        self.counts: dict[str, int] = {}
+        #: Pods per bin, for the hostname only; `occupied` are the bins that have any.
+        self.by_bin: dict[int, int] = {}
+        self.occupied = 0
+        #: Which label states, and which nodes, its filter was found to let through.
+        self.passes: dict[object, int] = {}
+        #: Bins that can take no more; for the hostname only.
+        self.full = 0
+
+    def copy(self) -> Group:
+        """A scratch copy for one what-if: the counts are small, and the key is shared."""
+        twin = Group(self.key)
+        twin.counts = dict(self.counts)
+        twin.by_bin = dict(self.by_bin)
+        twin.occupied, twin.full = self.occupied, self.full
+        return twin
+
+    def add_host(self, bin_number: int, count: int, per_host: int | None) -> None:
+        """Count pods on one node; `per_host` is how many of the group's pods a node may hold."""
+        now = self.by_bin.get(bin_number, 0) + count
+        self.by_bin[bin_number] = now
+        self.occupied |= 1 << bin_number
+        if per_host is not None and now >= per_host:
+            self.full |= 1 << bin_number
+
+    def add(self, domain: str, count: int) -> None:
+        self.counts[domain] = self.counts.get(domain, 0) + count
+
+    @property
+    def per_host(self) -> int | None:
+        """How many pods that the group counts may share a node: the hostname's minimum is always zero."""
+        match self.key.kind:
+            case Kind.SPREAD:
+                return self.key.max_skew
+            case Kind.APART | Kind.INVERSE:
+                return 1
+            case Kind.NEAR:
+                return None
+
+
+def strict_alternatives(shape: Shape) -> tuple[Requirements, ...]:
+    """What a pod demands of a node's labels, one entry per required term."""
+    return tuple(shape.selector & term for term in shape.terms or (EMPTY,))
+
+
+def spread_key(shape: Shape, one: Spread) -> GroupKey:
+    honours_affinity = one.node_affinity is Policy.HONOR
+    node_filter = NodeFilter(
+        strict_alternatives(shape) if honours_affinity else None,
+        # A taint that only prefers pods elsewhere takes no node out of the counting.
+        (*shape.tolerations, PREFER_NO_SCHEDULE_TOLERATED) if one.node_taints is Policy.HONOR else None,
+    )
+    return GroupKey(
+        Kind.SPREAD,
+        one.key,
+        frozenset((shape.namespace,)),
+        one.selector,
+        one.max_skew,
+        one.min_domains,
+        node_filter,
+    )
+
+
+def term_key(shape: Shape, term: PodTerm, kind: Kind, namespaces: Mapping[str, Mapping[str, str]]) -> GroupKey:
+    return GroupKey(kind, term.key, resolved_namespaces(shape, term, namespaces), term.selector)
+
+
+def resolved_namespaces(shape: Shape, term: PodTerm, namespaces: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
+    """The namespaces a term looks into: those named and those selected, or the pod's own if it says nothing."""
+    if term.namespace_selector is None:
+        return term.namespaces or frozenset((shape.namespace,))
+    chosen = term.namespace_selector
+    selected = (name for name, found in namespaces.items() if chosen.matches(found))
+    # A pod's own namespace exists even where nobody listed the Namespace object.
+    own = (shape.namespace,) if shape.namespace not in namespaces and chosen.matches({}) else ()
+    return term.namespaces | frozenset(selected) | frozenset(own)
+
+
+def least(group: Group, eligible: Iterable[str]) -> int:
+    """The smallest count over the domains a spread looks at; zero while there are too few of them."""
+    domains = tuple(eligible)
+    if group.key.min_domains is not None and len(domains) < group.key.min_domains:
+        return 0
+    return min((group.counts.get(domain, 0) for domain in domains), default=0)

@@ -1,0 +1,274 @@
+"""One pool's catalog, numbered, so that sets of types and offerings are integers.
+
+Types are bits of one integer. Rows of the price list fall into *slots*: rows whose labels are equal (a zone and a
+capacity type, as a rule a dozen in all) share a slot, and a slot knows which types it can deliver. "Which types can
+still hold this much" is a bisection into masks prepared per resource, and an AND.
+
+What daemons take is off the top: a type's room is its allocatable less the daemons that would run on it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.core import labels
+from dovetail.core.catalog.layers import Catalog
+from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.nodepools import NodePool
+from dovetail.core.pods import DaemonSet, HostPort
+from dovetail.core.requirements import Requirement, Requirements
+from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, untolerated
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A reserved row: so many left of one type in one zone."""
+
+    type_bit: int
+    row: Offering
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Rows with equal labels: which types they can deliver now."""
+
+    requirements: Requirements
+    types: int
+
+
+def bits(mask: int) -> Iterable[int]:
+    """The positions of the set bits, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class PoolIndex:
+    """A pool's types, in order of name, and what can be asked of them as a set."""
+
+    __slots__ = (
+        "_by_key",
+        "_daemon_ports",
+        "_thresholds",
+        "all_types",
+        "daemon_sums",
+        "pool",
+        "reserved",
+        "room",
+        "rows",
+        "slots",
+        "template",
+        "types",
+        "well_known",
+    )
+
+    def __init__(
+        self, pool: NodePool, catalog: Catalog, daemons: Sequence[DaemonSet], well_known: frozenset[str]
+    ) -> None:
+        self.pool = pool
+        self.template = pool.template
+        self.well_known = well_known
+        found = (one for _, one in sorted(catalog.types.items()))
+        self.types: tuple[InstanceType, ...] = tuple(one for one in found if one.requirements.intersects(self.template))
+        self.all_types = (1 << len(self.types)) - 1
+        self._by_key: dict[str, list[tuple[Requirement, int]]] = {}
+        self.slots: tuple[Slot, ...] = ()
+        self.reserved: tuple[Reserved, ...] = ()
+        #: Per type, its rows that can be bought now with the bit of their slot, cheapest first.
+        self.rows: tuple[tuple[tuple[int, Offering], ...], ...] = ()
+        self._number_offerings()
+        self._number_labels()
+        self._daemon_ports: list[tuple[tuple[HostPort, ...], int]] = []
+        #: What daemons take together, with the types on which they take that.
+        self.daemon_sums: tuple[tuple[Resources, int], ...] = self._place_daemons(daemons)
+        room = [one.allocatable for one in self.types]
+        for taken, types in self.daemon_sums:
+            for position in bits(types) if taken else ():
+                room[position] = room[position] - taken
+        self.room: tuple[Resources, ...] = tuple(room)
+        self._thresholds: dict[str, tuple[list[int], list[int]]] = {}
+        sound = 0
+        for position, left in enumerate(self.room):
+            if all(amount >= 0 for amount in left.values()):
+                sound |= 1 << position
+        self.all_types = sound
+
+    def _number_offerings(self) -> None:
+        by_slot: dict[Requirements, int] = {}
+        reserved = []
+        for position, one in enumerate(self.types):
+            for row in one.offerings:
+                if not row.available:
+                    continue
+                if row.count is not None and row.capacity_type == labels.RESERVED:
+                    if row.count > 0:
+                        reserved.append(Reserved(1 << position, row, row.count))
+                    continue
+                by_slot[row.requirements] = by_slot.get(row.requirements, 0) | 1 << position
+        ordered = sorted(by_slot.items(), key=lambda pair: str(pair[0]))
+        self.slots = tuple(Slot(requirements, types) for requirements, types in ordered)
+        self.reserved = tuple(reserved)
+        numbers = {slot.requirements: 1 << number for number, slot in enumerate(self.slots)}
+        self.rows = tuple(
+            tuple(
+                (numbers[row.requirements], row)
+                for row in sorted(one.offerings, key=lambda row: row.order)
+                if row.launchable and row.requirements in numbers
+            )
+            for one in self.types
+        )
+
+    def _number_labels(self) -> None:
+        """Group types by what they require of a key: a key has few distinct requirements.
+
+        Parsers share equal requirements, so going by identity finds nearly all groups without comparing anything.
+        """
+        grouped: dict[str, dict[int, list[Any]]] = {}
+        for position, one in enumerate(self.types):
+            bit = 1 << position
+            for each in one.requirements:
+                by_identity = grouped.setdefault(each.key, {})
+                found = by_identity.get(id(each))
+                if found is None:
+                    by_identity[id(each)] = [each, bit]
+                else:
+                    found[1] |= bit
+        self._by_key = {
+            key: [(requirement, types) for requirement, types in found.values()] for key, found in grouped.items()
+        }
+
+    def _place_daemons(self, daemons: Sequence[DaemonSet]) -> tuple[tuple[Resources, int], ...]:
+        """Which daemons would run on which type: sums of their requests, each with its types."""
+        masks = [self._runs_on(one) for one in daemons]
+        self._daemon_ports = [
+            (one.shape.ports, mask) for one, mask in zip(daemons, masks, strict=True) if one.shape.ports and mask
+        ]
+        parts: list[tuple[Resources, int]] = [(NOTHING, self.all_types)]
+        for one, mask in zip(daemons, masks, strict=True):
+            split = []
+            for taken, types in parts:
+                split += [(taken + one.shape.requests, types & mask), (taken, types & ~mask)]
+            parts = [(taken, types) for taken, types in split if types]
+        return tuple(parts)
+
+    def _runs_on(self, daemon: DaemonSet) -> int:
+        shape = daemon.shape
+        tolerations = (*shape.tolerations, PREFER_NO_SCHEDULE_TOLERATED)
+        if shape.problem or untolerated(self.pool.taints, tolerations):
+            return 0
+        found = 0
+        for term in shape.terms or (Requirements(),):
+            wanted = shape.selector & term
+            if self.template.compatible(wanted, self.well_known):
+                found |= self.types_admitting(wanted)
+        return found
+
+    def types_admitting(self, wanted: Requirements) -> int:
+        """The types whose labels meet these requirements; a key a type does not speak of does not matter."""
+        mask = self.all_types
+        for one in wanted:
+            known = self._by_key.get(one.key)
+            if known is None:
+                continue
+            refused = 0
+            for requirement, types in known:
+                if types & mask and not requirement.intersects(one):
+                    refused |= types
+            mask &= ~refused
+            if not mask:
+                return 0
+        return mask
+
+    def label_groups(self, key: str) -> Sequence[tuple[Requirement, int]]:
+        """The distinct requirements types have on a key, each with those types."""
+        return self._by_key.get(key, ())
+
+    def slots_admitting(self, wanted: Requirements) -> int:
+        """The slots compatible with these requirements, as bits of their positions."""
+        found = 0
+        for position, slot in enumerate(self.slots):
+            if wanted.compatible(slot.requirements, self.well_known):
+                found |= 1 << position
+        return found
+
+    def deliverable(self, slots: int) -> int:
+        """The types that at least one of these slots can deliver."""
+        found = 0
+        for position in bits(slots):
+            found |= self.slots[position].types
+        return found
+
+    def free_of_daemon_ports(self, ports: tuple[HostPort, ...]) -> int:
+        """The types on which no daemon holds a port these would clash with."""
+        mask = self.all_types
+        for held, types in self._daemon_ports:
+            if any(mine.clashes(theirs) for mine in ports for theirs in held):
+                mask &= ~types
+        return mask
+
+    def attaching(self, counts: Mapping[str, int]) -> int:
+        """The types that can hold so many attached volumes per driver; a type that states no limit has none."""
+        mask = self.all_types
+        for position, one in enumerate(self.types):
+            limits = dict(one.spec.hardware.volume_limits)
+            if any(count > limits.get(driver, count) for driver, count in counts.items()):
+                mask &= ~(1 << position)
+        return mask
+
+    def holding(self, name: str, amount: int) -> int:
+        """The types with at least this much room for a resource."""
+        if amount <= 0:
+            return self.all_types
+        levels = self._thresholds.get(name)
+        if levels is None:
+            levels = self._prepared(name)
+        amounts, masks = levels
+        return masks[bisect_left(amounts, amount)]
+
+    def _prepared(self, name: str) -> tuple[list[int], list[int]]:
+        by_amount: dict[int, int] = {}
+        for position, room in enumerate(self.room):
+            amount = room.of(name)
+            by_amount[amount] = by_amount.get(amount, 0) | 1 << position
+        amounts = sorted(by_amount)
+        masks, mask = [0], 0
+        for amount in reversed(amounts):
+            mask |= by_amount[amount]
+            masks.append(mask & self.all_types)
+        masks.reverse()
+        self._thresholds[name] = (amounts, masks)
+        return self._thresholds[name]
+
+    def largest(self, name: str, types: int) -> int:
+        """The most room for a resource that any of these types has."""
+        amounts, masks = self._thresholds.get(name) or self._prepared(name)
+        low, high = 0, len(amounts)  # masks[low] always meets `types`, masks[high] never does
+        if not types & masks[0]:
+            return -1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if masks[middle] & types:
+                low = middle
+            else:
+                high = middle
+        return amounts[low]
+
+
+def index_pools(
+    pools: Iterable[NodePool],
+    catalogs: Mapping[str, Catalog],
+    daemons: Sequence[DaemonSet],
+    well_known: frozenset[str],
+) -> tuple[PoolIndex, ...]:
+    """Every pool that can buy, heaviest first, then by name."""
+    usable = [
+        one for one in pools if one.ready and one.replicas is None and one.problem is None and one.name in catalogs
+    ]
+    ordered = sorted(usable, key=lambda one: (-one.weight, one.name))
+    return tuple(PoolIndex(one, catalogs[one.name], daemons, well_known) for one in ordered)

@@ -1,0 +1,359 @@
+"""The packer: pods in, plan out.
+
+Shapes are taken by priority, then largest first. All pods of a shape are placed together: on existing nodes, then on
+claims already opened, then on new claims of the heaviest pool that will have them; in each case the lowest number
+first. A pod that cannot be placed gives up its wishes one by one (`asks`); shapes that failed are tried again as
+long as others succeed, because an affinity may have found its company meanwhile.
+
+Nothing here depends on the order in which objects arrived: shapes, pods, pools, types and domains are all
+visited by stated keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dovetail.core.pods import Pod, Shape
+from dovetail.core.resources import CPU, MEMORY
+from dovetail.core.scheduling.accept import Acceptor
+from dovetail.core.scheduling.board import Board
+from dovetail.core.scheduling.compiled import Compiled, Terms
+from dovetail.core.scheduling.domains import Allowed, allowed, rationed, shared_out
+from dovetail.core.scheduling.finish import finished
+from dovetail.core.scheduling.groups import Group, GroupKey, Kind
+from dovetail.core.scheduling.index import bits
+from dovetail.core.scheduling.problem import Plan, Problem
+from dovetail.core.scheduling.states import State
+from dovetail.core.scheduling.tickets import Demand, Ticket
+from dovetail.core.taints import untolerated
+
+
+def solve(problem: Problem) -> Plan:
+    """Plan every pod that waits."""
+    return replan(Compiled(problem))
+
+
+def replan(compiled: Compiled, without: Iterable[str] = ()) -> Plan:
+    """Plan again on a compiled problem, as if some nodes were leaving."""
+    numbers = [compiled.table.numbers[name] for name in without]
+    return _Packer(compiled, numbers).plan()
+
+
+class _Queue:
+    """The pods of one shape that still wait."""
+
+    __slots__ = ("done", "pods", "shape")
+
+    def __init__(self, shape: Shape, pods: list[Pod]) -> None:
+        self.shape = shape
+        self.pods = pods
+        self.done = 0
+
+    @property
+    def waiting(self) -> int:
+        return len(self.pods) - self.done
+
+
+def queues(pods: Iterable[Pod]) -> list[_Queue]:
+    """Pods by shape, in the order they are planned."""
+    by_identity: dict[int, list[Pod]] = {}
+    shapes: dict[int, Shape] = {}
+    for pod in pods:
+        known = id(pod.shape)
+        if known not in by_identity:
+            by_identity[known], shapes[known] = [], pod.shape
+        by_identity[known].append(pod)
+    by_shape: dict[Shape, list[Pod]] = {}
+    for known, found in by_identity.items():
+        by_shape.setdefault(shapes[known], []).extend(found)
+    ordered = []
+    for shape, found in by_shape.items():
+        found.sort(key=lambda pod: (pod.created, pod.uid, pod.name))
+        ordered.append(_Queue(shape, found))
+    return sorted(ordered, key=_turn)
+
+
+def _turn(queue: _Queue) -> tuple[int, int, int, float, str, str]:
+    requests, first = queue.shape.requests, queue.pods[0]
+    return (
+        -queue.shape.priority,
+        -requests.of(CPU),
+        -requests.of(MEMORY),
+        first.created,
+        first.uid,
+        first.key,
+    )
+
+
+class _Packer:
+    def __init__(self, compiled: Compiled, without: list[int]) -> None:
+        self.compiled = compiled
+        self.without = sum(1 << number for number in set(without))
+        self.queues = queues(compiled.pending(without))
+        names = sorted({name for queue in self.queues for name in queue.shape.requests})
+        self.board = Board(compiled, {name: column for column, name in enumerate(names)}, self.without)
+        self.acceptor = Acceptor(self.board)
+        self.groups: dict[GroupKey, Group] = {}
+        self._tickets: dict[Terms, Ticket] = {}
+        self._counting: dict[int, list[Group]] = {}
+        self._avoiding: dict[int, list[Group]] = {}
+        self._register()
+
+    def _register(self) -> None:
+        """Every group anybody in this plan is counted by or has to obey."""
+        keys: dict[GroupKey, None] = dict.fromkeys(self.compiled.bound_inverse_keys())
+        for queue in self.queues:
+            if queue.shape.problem is None:
+                for rung in self.compiled.rungs(queue.shape):
+                    keys.update(dict.fromkeys(rung.owned))
+                keys.update(dict.fromkeys(self.compiled.inverse_keys(queue.shape)))
+        for key in keys:
+            group = self.groups[key] = self.compiled.group(key, self.without)
+            if not group.is_host:
+                self.board.track(key.key)
+
+    def plan(self) -> Plan:
+        waiting = [queue for queue in self.queues if queue.shape.problem is None]
+        progress = True
+        while waiting and progress:
+            progress = False
+            for queue in waiting:
+                progress |= self._serve(queue)
+            waiting = [queue for queue in waiting if queue.waiting]
+        refused = [(queue.shape, queue.pods[queue.done :]) for queue in self.queues if queue.waiting]
+        return finished(self.board, refused, self._ticket)
+
+    def _serve(self, queue: _Queue) -> bool:
+        """Place what can be placed of one shape, each pod with as many of its wishes as can be had."""
+        before = queue.done
+        tickets = [self._ticket(rung) for rung in self.compiled.rungs(queue.shape)]
+        for ticket in tickets:
+            ticket.quotas = self._quotas(ticket, queue.waiting) if ticket is tickets[0] else None
+        while queue.waiting:
+            placed = 0
+            for ticket in tickets:
+                placed = self._place(ticket, queue)
+                if placed:
+                    break
+            if not placed:
+                break
+        return queue.done > before
+
+    def _quotas(self, ticket: Ticket, pods: int) -> tuple[str, dict[str, int]] | None:
+        """Share pods out over the domains of a spread at once, where every domain is sure to take its share.
+
+        Otherwise they have to go one by one, as the skew allows.
+        """
+        if len(ticket.ties) != 1 or pods < 2 or ticket.near_hosts or ticket.shape.volumes.places:
+            return None
+        ((key, ties),) = ticket.ties.items()
+        spreads = [tie for tie in ties if tie.rule is Kind.SPREAD]
+        if len(spreads) > 1 or any(tie.rule not in (Kind.SPREAD, None) or not tie.itself for tie in ties):
+            return None
+        leading = (spreads or ties)[0].group
+        eligible = self.compiled.eligible(leading.key)
+        minimum = leading.key.min_domains
+        if not eligible or (minimum is not None and len(eligible) < minimum):
+            return None
+        if not all(self.acceptor.endless(ticket, key, one) for one in eligible):
+            return None
+        return key, shared_out(leading.counts, eligible, pods)
+
+    # ---- tickets
+
+    def _ticket(self, rung: Terms) -> Ticket:
+        found = self._tickets.get(rung)
+        if found is None:
+            found = self._tickets[rung] = self._written(rung)
+        return found
+
+    def _written(self, rung: Terms) -> Ticket:
+        ask, compiled = rung.ask, self.compiled
+        shape = ask.shape
+        table = compiled.table
+        nodes = table.admitting(ask.labels) & table.tolerated(ask.tolerations) & self.board.open_nodes
+        if shape.volumes.places:
+            nodes &= sum_masks(table.admitting(place) for place in shape.volumes.places)
+        pools: dict[int, State] = {}
+        for number, states in enumerate(compiled.states):
+            start = states.start
+            if start is None or untolerated(states.index.pool.taints, ask.tolerations):
+                continue
+            state = start.asked(ask.labels)
+            if state is not None:
+                pools[number] = state
+        columns = self.board.columns
+        demands = tuple(
+            Demand(columns[name], name, amount) for name, amount in sorted(shape.requests.items()) if amount
+        )
+        ticket = Ticket(ask, demands, nodes, pools)
+        self._tie(ticket, rung)
+        return ticket
+
+    def _tie(self, ticket: Ticket, rung: Terms) -> None:
+        shape = ticket.shape
+        owned = frozenset(rung.owned)
+        ticket.record = self._counted_by(shape)
+        for key in rung.owned:
+            ticket.tie(self.groups[key], key.kind, self.compiled.selects(key, shape))
+        for group in self._kept_away_by(shape):
+            ticket.tie(group, Kind.INVERSE, False)
+        for group in ticket.record:
+            if group.key not in owned and not group.is_host:
+                ticket.tie(group, None, True)
+
+    def _counted_by(self, shape: Shape) -> list[Group]:
+        found = self._counting.get(id(shape))
+        if found is None:
+            inverse = frozenset(self.compiled.inverse_keys(shape))
+            found = [
+                group
+                for key, group in self.groups.items()
+                if (key in inverse if key.kind is Kind.INVERSE else self.compiled.selects(key, shape))
+            ]
+            self._counting[id(shape)] = found
+        return found
+
+    def _kept_away_by(self, shape: Shape) -> list[Group]:
+        found = self._avoiding.get(id(shape))
+        if found is None:
+            found = [
+                group
+                for key, group in self.groups.items()
+                if key.kind is Kind.INVERSE and self.compiled.selects(key, shape)
+            ]
+            self._avoiding[id(shape)] = found
+        return found
+
+    # ---- placing
+
+    def _place(self, ticket: Ticket, queue: _Queue) -> int:
+        """Place as many as one bin takes, or, where topology decides pod by pod, one. How many were placed."""
+        where: dict[str, Allowed] = {}
+        for key, ties in ticket.ties.items():
+            if ticket.quotas is not None:
+                where[key] = found = rationed(ticket.quotas[1], ties)
+            else:
+                where[key] = found = allowed(self.compiled, ticket, key)
+            if found.impossible:
+                return 0
+        for number in bits(self._candidates(ticket, where)):
+            count = self._try(ticket, number, where, queue)
+            if count:
+                return count
+        return self._open(ticket, where, queue)
+
+    def _candidates(self, ticket: Ticket, where: dict[str, Allowed]) -> int:
+        board = self.board
+        found = ticket.nodes
+        for pool in ticket.pools:
+            found |= board.claims_of[pool]
+        found &= ~ticket.dead
+        for one in ticket.demands:
+            found &= board.levels[one.column].at_least(one.amount)
+        for tie in ticket.hosts:
+            found &= ~self._crowded(tie.group, tie.per_host())
+        for tie in ticket.near_hosts:
+            if tie.group.occupied or not tie.itself:
+                found &= tie.group.occupied
+        for key, chosen in where.items():
+            if chosen.strict or chosen.never:
+                found &= self._somewhere(key, chosen)
+        return found
+
+    def _crowded(self, group: Group, limit: int | None) -> int:
+        """The bins that hold more of a group's pods than may share a node with one of these."""
+        if limit is None:
+            return 0
+        per_host = group.per_host
+        if per_host is not None and limit == per_host - 1:
+            return group.full
+        return sum(1 << number for number, count in group.by_bin.items() if count > limit)
+
+    def _somewhere(self, key: str, one: Allowed) -> int:
+        values = self.board.where.get(key, {})
+        return sum_masks(
+            mask for value, mask in values.items() if (one.only is None or value in one.only) and value not in one.never
+        )
+
+    def _try(self, ticket: Ticket, number: int, where: dict[str, Allowed], queue: _Queue) -> int:
+        most = self._most(ticket, number, queue.waiting)
+        if number < self.board.node_count:
+            for key, one in where.items():
+                if one.quotas is not None:
+                    most = min(most, one.quotas.get(self.compiled.table.value(number, key) or "", 0))
+            count = self.acceptor.onto_node(ticket, number, most)
+        else:
+            count = self.acceptor.onto_claim(ticket, number, most, where)
+        if count:
+            self._record(ticket, number, count, queue)
+        return count
+
+    def _open(self, ticket: Ticket, where: dict[str, Allowed], queue: _Queue) -> int:
+        if any(tie.group.occupied or not tie.itself for tie in ticket.near_hosts):
+            return 0
+        most = self._most(ticket, None, queue.waiting)
+        for pool, state in ticket.pools.items():
+            number, count = self.acceptor.onto_new(ticket, pool, state, most, where)
+            if count:
+                self._record(ticket, number, count, queue)
+                return count
+        return 0
+
+    def _most(self, ticket: Ticket, number: int | None, waiting: int) -> int:
+        """How many may go to one bin at once, resources aside."""
+        if ticket.shape.ports or not (ticket.quotas is not None or ticket.flocks):
+            return 1
+        most = waiting
+        for tie in ticket.hosts:
+            limit = tie.per_host()
+            if limit is None or not tie.itself:
+                # One that does not count itself still counts for its own inverse group; go one by one.
+                most = min(most, 1) if tie.group.key.kind is Kind.INVERSE else most
+                continue
+            there = tie.group.by_bin.get(number, 0) if number is not None else 0
+            most = min(most, limit + 1 - there)
+        return most
+
+    def _record(self, ticket: Ticket, number: int, count: int, queue: _Queue) -> None:
+        """Book pods onto a bin, and count them in every group that sees them there."""
+        board = self.board
+        is_node = number < board.node_count
+        bin_ = board.nodes[number] if is_node else board.claim(number)
+        bin_.parts.append((queue.pods, queue.done, queue.done + count))
+        queue.done += count
+        for group in ticket.record:
+            if not self._passes(group, number):
+                continue
+            if group.is_host:
+                group.add_host(number, count, group.per_host)
+            elif (domain := self._domain(number, group.key.key)) is not None:
+                group.add(domain, count)
+        if ticket.quotas is not None:
+            key, quotas = ticket.quotas
+            quotas[self._domain(number, key) or ""] -= count
+
+    def _passes(self, group: Group, number: int) -> bool:
+        """Whether a group's node filter counts pods on a bin."""
+        if number < self.board.node_count:
+            if None not in group.passes:
+                group.passes[None] = self.compiled.table.passing(group.key.node_filter)
+            return bool(group.passes[None] >> number & 1)
+        state = self.board.claim(number).state
+        known = group.passes.get(state)
+        if known is None:
+            known = group.passes[state] = int(self.compiled.state_passes(group.key, state))
+        return bool(known)
+
+    def _domain(self, number: int, key: str) -> str | None:
+        if number < self.board.node_count:
+            return self.compiled.table.value(number, key)
+        values = self.board.claim(number).state.domains(key)
+        return values[0] if values is not None and len(values) == 1 else None
+
+
+def sum_masks(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found

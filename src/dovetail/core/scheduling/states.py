@@ -1,0 +1,175 @@
+"""What is still open about a node to be bought: its labels, as a state that only narrows.
+
+A claim begins as its pool's template and narrows as pods join it: a selector here, a zone pinned by a spread there. Few
+distinct states ever occur, so each is built once, with the types and slots that suit it, and "this state, plus
+that demand" is remembered: the step that a pod takes is a look into a dictionary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from dovetail.core.requirements import Requirement, Requirements, is_in
+from dovetail.core.scheduling.index import PoolIndex, Reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Reservable:
+    """Reserved rows, and the types they are of."""
+
+    rows: tuple[Reserved, ...]
+    types: int
+
+
+class State:
+    """The labels of a claim so far, the types that suit them, and where each further demand leads."""
+
+    __slots__ = (
+        "_asked",
+        "_domains",
+        "_implied",
+        "_pinned",
+        "_states",
+        "index",
+        "labels",
+        "market",
+        "reserved",
+        "slots",
+    )
+
+    def __init__(self, states: States, labels: Requirements, slots: int, market: int, reserved: Reservable) -> None:
+        self._states = states
+        self.index = states.index
+        self.labels = labels
+        self.slots = slots
+        #: The types that suit the labels and that the market sells in a suiting slot.
+        self.market = market
+        #: The reserved rows that suit.
+        self.reserved = reserved
+        self._asked: dict[Requirements, State | None] = {}
+        self._pinned: dict[tuple[str, str], State | None] = {}
+        self._domains: dict[str, tuple[str, ...] | None] = {}
+        self._implied: dict[Requirements, bool] = {}
+
+    def asked(self, wanted: Requirements) -> State | None:
+        """This state with a pod's demands added; None where the two do not go together."""
+        try:
+            return self._asked[wanted]
+        except KeyError:
+            found = self._narrowed(wanted) if self.labels.compatible(wanted, self.index.well_known) else None
+            self._asked[wanted] = found
+            return found
+
+    def pinned(self, key: str, value: str) -> State | None:
+        """This state with one label decided."""
+        known = (key, value)
+        try:
+            return self._pinned[known]
+        except KeyError:
+            found = self._narrowed(Requirements([is_in(key, value)]))
+            self._pinned[known] = found
+            return found
+
+    def _narrowed(self, wanted: Requirements) -> State | None:
+        labels = self.labels & wanted
+        if labels == self.labels:
+            return self
+        if labels.is_contradictory:
+            return None
+        return self._states.of(labels)
+
+    def implies(self, wanted: Requirements) -> bool:
+        """Whether a node in this state has what is wanted, whichever of its types and slots it becomes."""
+        found = self._implied.get(wanted)
+        if found is None:
+            found = self._implied[wanted] = self._certain(wanted)
+        return found
+
+    def _certain(self, wanted: Requirements) -> bool:
+        narrowed = self.asked(wanted)
+        if narrowed is None or (narrowed.market, narrowed.slots) != (self.market, self.slots):
+            return False
+        if narrowed.reserved.rows != self.reserved.rows:
+            return False
+        for one in wanted:
+            mine = self.labels.get(one.key)
+            if mine is None:
+                if not one.absent and self._offered(one.key) is None:
+                    return False
+            elif mine & one != mine and self._offered(one.key) is None:
+                return False
+        return True
+
+    def domains(self, key: str) -> tuple[str, ...] | None:
+        """The values a label may still take, sorted; None where that is not a list (any text would do)."""
+        if key not in self._domains:
+            self._domains[key] = self._listed(key)
+        return self._domains[key]
+
+    def _listed(self, key: str) -> tuple[str, ...] | None:
+        wanted = self.labels.get(key)
+        offered = self._offered(key)
+        if offered is None:
+            if wanted is None or wanted.absent:
+                return None
+            # A label that must be there with whatever value gets the one that would be chosen for it.
+            open_to = wanted.values if not wanted.complement else filter(None, (wanted.any_value(),))
+            return tuple(sorted(open_to))
+        return tuple(value for value in sorted(offered) if wanted is None or wanted.admits(value))
+
+    def _offered(self, key: str) -> frozenset[str] | None:
+        """The values of a label that the types and slots of this state can give it; None where they give it none."""
+        found: set[str] = set()
+        speaks = False
+        for position, slot in enumerate(self.index.slots):
+            if self.slots >> position & 1:
+                speaks |= _collect(slot.requirements.get(key), found)
+        for one in self.reserved.rows:
+            speaks |= _collect(one.row.requirements.get(key), found)
+        if not speaks:
+            for requirement, types in self.index.label_groups(key):
+                if types & (self.market | self.reserved.types):
+                    speaks |= _collect(requirement, found)
+        return frozenset(found) if speaks else None
+
+
+def _collect(requirement: Requirement | None, into: set[str]) -> bool:
+    if requirement is None or requirement.complement:
+        return False
+    into |= requirement.values
+    return True
+
+
+class States:
+    """The states of one pool met so far."""
+
+    __slots__ = ("_by_labels", "index")
+
+    def __init__(self, index: PoolIndex) -> None:
+        self.index = index
+        self._by_labels: dict[Requirements, State | None] = {}
+
+    @property
+    def start(self) -> State | None:
+        """A claim with no pods; None where the pool's own template rules everything out."""
+        return self.of(self.index.template)
+
+    def of(self, labels: Requirements) -> State | None:
+        """The state with these labels, None where no type can be had with them."""
+        if labels not in self._by_labels:
+            self._by_labels[labels] = self._made(labels)
+        return self._by_labels[labels]
+
+    def _made(self, labels: Requirements) -> State | None:
+        index = self.index
+        types, slots = index.types_admitting(labels), index.slots_admitting(labels)
+        rows = tuple(
+            one
+            for one in index.reserved
+            if types & one.type_bit and labels.compatible(one.row.requirements, index.well_known)
+        )
+        reserved = Reservable(rows, reduce(or_, (one.type_bit for one in rows), 0))
+        market = types & index.deliverable(slots)
+        return State(self, labels, slots, market, reserved) if market or reserved.types else None

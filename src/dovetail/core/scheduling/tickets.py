@@ -1,0 +1,80 @@
+"""A ticket: one rung of a shape's ladder, looked up against everything on the board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.core.pods import Shape
+from dovetail.core.scheduling.asks import Ask
+from dovetail.core.scheduling.groups import Group, Kind
+from dovetail.core.scheduling.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """So much of one resource; `column` is its place in the board's vectors."""
+
+    column: int
+    name: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tie:
+    """How one group bears on this ticket: by which rule, and whether the pod counts itself."""
+
+    group: Group
+    rule: Kind | None  # None: the pod is only counted
+    itself: bool
+
+    def per_host(self) -> int | None:
+        """How many counted pods may be on a node before one of these comes."""
+        limit = self.group.per_host
+        if limit is None:
+            return None
+        if self.group.key.kind is Kind.SPREAD:
+            return limit - 1 if self.itself else limit
+        return 0
+
+
+class Ticket:
+    """What placing one pod of this shape takes, on this rung."""
+
+    __slots__ = ("ask", "dead", "demands", "hosts", "near_hosts", "nodes", "pools", "quotas", "record", "ties")
+
+    def __init__(self, ask: Ask, demands: tuple[Demand, ...], nodes: int, pools: dict[int, State]) -> None:
+        self.ask = ask
+        self.demands = demands
+        #: Existing nodes whose labels and taints suit.
+        self.nodes = nodes
+        #: Pools that would take it, by number, with the state a new claim for it begins in.
+        self.pools = pools
+        #: Bins found unable to take it for a reason that cannot go away again.
+        self.dead = 0
+        #: Ties by hostname that limit how many may share a node, and those that demand company.
+        self.hosts: list[Tie] = []
+        self.near_hosts: list[Tie] = []
+        #: Ties by any other label.
+        self.ties: dict[str, list[Tie]] = {}
+        #: How many pods each domain of the one label it is tied by is to get, where that could be settled at once.
+        self.quotas: tuple[str, dict[str, int]] | None = None
+        #: Groups that count a pod of this shape wherever it goes.
+        self.record: list[Group] = []
+
+    @property
+    def shape(self) -> Shape:
+        return self.ask.shape
+
+    @property
+    def flocks(self) -> bool:
+        """Whether any number may go to one bin at once as far as labels are concerned: they seek company, or none."""
+        return all(tie.rule is Kind.NEAR for ties in self.ties.values() for tie in ties)
+
+    def tie(self, group: Group, rule: Kind | None, itself: bool) -> None:
+        one = Tie(group, rule, itself)
+        if not group.is_host:
+            self.ties.setdefault(group.key.key, []).append(one)
+        elif rule is Kind.NEAR:
+            self.near_hosts.append(one)
+        elif rule is not None:
+            self.hosts.append(one)

@@ -1,0 +1,28 @@
+"""Label selectors over other objects' labels: pods and namespaces, as affinity and spread use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.core.requirements import EMPTY, Requirements
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which labels will do. A missing selector (`NOTHING_SELECTED`) matches nothing, an empty one everything."""
+
+    wanted: Requirements = EMPTY
+    nothing: bool = False
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return not self.nothing and all(one.admits(labels.get(one.key)) for one in self.wanted)
+
+    def narrowed(self, more: Requirements) -> Selector:
+        """The same selector with further demands; what matched nothing still does."""
+        return self if self.nothing else Selector(self.wanted & more)
+
+
+NOTHING_SELECTED: Final = Selector(nothing=True)
+EVERYTHING: Final = Selector()
