@@ -1,0 +1,155 @@
+"""YAML, read with care.
+
+The C parser recurses on the machine's stack, so a file of a hundred thousand brackets would end the process; and
+aliases can make a small file unfold into a huge value, or into itself. Both are found in the stream of events, which
+needs no recursion, before anything is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+
+from dovetail.api.documents import MAX_DEPTH, MAX_NODES, Document, Repeated
+from dovetail.core.errors import BadField, BadInput, BadValue, Place
+
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MARK: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_MAP: Final = "tag:yaml.org,2002:map"
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+class _Careful(_Loader):  # type: ignore[misc, valid-type]
+    """Marks maps with a repeated key, and leaves dates as the text they were written as."""
+
+    repeated: dict[int, str]
+
+
+_Careful.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != _TIMESTAMP] for first, pairs in _Loader.yaml_implicit_resolvers.items()
+}
+
+
+def _construct_map(loader: _Careful, node: yaml.MappingNode) -> dict[Any, object]:
+    twice = loader.repeated.get(id(node))
+    loader.flatten_mapping(node)
+    found: dict[Any, object] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | float | bool | None):
+            raise BadValue("a key must be text")
+        found[key] = loader.construct_object(value_node, deep=True)
+    return found if twice is None else Repeated(found, twice)
+
+
+_Careful.add_constructor(_MAP, _construct_map)
+
+
+def read(text: str, filename: str) -> Iterator[Document | BadField]:
+    """Every document; one that is not YAML costs only itself, since a marker line always ends a document."""
+    parts = _split(text)
+    many = sum(1 for _, part in parts if part.strip()) > 1
+    for number, (line, part) in enumerate(parts, 1):
+        place = f"{filename}, document {number} (line {line})" if many else filename
+        try:
+            for value in _values(part):
+                yield Document((place,), value)
+        except yaml.MarkedYAMLError as problem:
+            yield BadField(Place(place), _told(problem, line))
+        except BadInput as refused:
+            yield BadField(Place(place), str(refused))
+        except RecursionError:
+            yield BadField(Place(place), f"is nested deeper than {MAX_DEPTH} levels")
+        except (yaml.YAMLError, ValueError, OverflowError) as problem:
+            yield BadField(Place(place), f"not YAML: {_first_line(str(problem))}")
+
+
+def _split(text: str) -> list[tuple[int, str]]:
+    """The documents with the line each begins on. Directives belong to what follows, so then nothing is split."""
+    if re.search(r"^%", text, re.MULTILINE):
+        return [(1, text)]
+    starts = [0, *(match.start() for match in _MARK.finditer(text))]
+    ends = [*starts[1:], len(text)]
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        if text[start:end].strip():
+            found.append((text.count("\n", 0, start) + 1, text[start:end]))
+    return found
+
+
+def _values(text: str) -> Iterator[object]:
+    _look_ahead(text)
+    loader = _Careful(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            loader.repeated = _repeated(node)
+            yield loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _look_ahead(text: str) -> None:
+    """Count what the document would unfold to, and how deep; refuse before it does."""
+    sizes: dict[str, int | None] = {}
+    open_at: list[tuple[str | None, int]] = []
+    nodes = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            anchor = str(event.anchor)
+            size = sizes.get(anchor, 0)
+            if size is None:
+                raise BadValue(f"the alias *{anchor[:40]} stands inside what it names")
+            nodes += size or 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            nodes += 1
+            open_at.append((event.anchor, nodes))
+            if event.anchor:
+                sizes[event.anchor] = None
+        elif isinstance(event, yaml.CollectionEndEvent):
+            named, before = open_at.pop()
+            if named:
+                sizes[named] = nodes - before + 1
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes += 1
+            if event.anchor:
+                sizes[event.anchor] = 1
+        if nodes > MAX_NODES or len(open_at) > MAX_DEPTH:
+            raise BadValue(f"it is too large: at most {MAX_DEPTH} levels and {MAX_NODES:,} values")
+
+
+def _repeated(root: yaml.Node | None) -> dict[int, str]:
+    """Which maps give a key twice, by the identity of their node."""
+    found: dict[int, str] = {}
+    seen: set[int] = set()
+    waiting = [root] if root is not None else []
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            keys: set[tuple[str, str]] = set()
+            for key, value in node.value:
+                waiting.append(value)
+                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                    if (key.tag, key.value) in keys:
+                        found[id(node)] = key.value
+                    keys.add((key.tag, key.value))
+    return found
+
+
+def _told(problem: yaml.MarkedYAMLError, first_line: int) -> str:
+    mark = problem.problem_mark
+    line = f"line {mark.line + first_line}: " if mark is not None else ""
+    return f"{line}not YAML: {_first_line(problem.problem or str(problem))}"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0][:200]

@@ -1,0 +1,86 @@
+"""The verbs, as a table. A verb's module is imported when it is called, never to print somebody else's help.
+
+A verb module has two functions: `configure(parser)`, which adds its flags, and `run(flags, console)`, which does the
+work and returns an exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+from dovetail import settings
+
+if TYPE_CHECKING:
+    from dovetail.cli.console import Console
+
+
+class Verb(NamedTuple):
+    words: tuple[str, ...]
+    module: str
+    summary: str
+
+
+class VerbModule(Protocol):
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, flags: argparse.Namespace, console: Console) -> int: ...
+
+
+GROUPS: Final = {
+    "catalog": "what every cloud sells, at what price",
+    "explain": "why a number is what it is",
+}
+VERBS: Final = (
+    Verb(("catalog", "list"), "catalog_list", "list instance types with room and prices"),
+    Verb(("catalog", "show"), "catalog_show", "everything about one type"),
+    Verb(("catalog", "diff"), "catalog_diff", "compare two catalogues"),
+    Verb(("catalog", "import"), "catalog_import", "keep your own prices, discounts and commitments"),
+    Verb(("catalog", "export"), "catalog_export", "write a catalogue to a file"),
+    Verb(("explain", "type"), "explain_type", "each term of a type's allocatable, and each price"),
+    Verb(("version",), "version", "print the version"),
+    Verb(("completion",), "completion", "print a completion script for your shell"),
+)
+
+
+def chosen(arguments: Sequence[str]) -> Verb | None:
+    """The verb the words before the first flag name, if they name one."""
+    words: list[str] = []
+    before = ""
+    for word in arguments:
+        if not word.startswith("-") and before not in settings.FLAGS_WITH_VALUE:
+            words.append(word)
+        before = word
+    return next((verb for verb in VERBS if tuple(words[: len(verb.words)]) == verb.words), None)
+
+
+def module_of(verb: Verb) -> VerbModule:
+    return cast(VerbModule, import_module(f"dovetail.cli.{verb.module}"))
+
+
+def parser_for(verb: Verb | None) -> argparse.ArgumentParser:
+    """All verbs by name and summary; the flags of one."""
+    root = argparse.ArgumentParser(
+        prog="dovetail",
+        description="A Kubernetes node provisioner that knows what every cloud sells, and says why it buys.",
+        epilog="exit codes: 0 done, 1 failed (or different, with --exit-code), 2 bad input, 130 interrupted",
+        allow_abbrev=False,
+    )
+    root.add_argument("--version", action="store_true", help="print the version")
+    settings.add_flags(root)
+    verbs = root.add_subparsers(title="verbs", metavar="VERB", prog="dovetail")
+    groups = {}
+    for name, summary in GROUPS.items():
+        group = verbs.add_parser(name, help=summary, description=f"{summary[:1].upper()}{summary[1:]}.")
+        group.set_defaults(group=group)
+        groups[name] = group.add_subparsers(title="verbs", metavar="VERB", prog=f"dovetail {name}")
+    for one in VERBS:
+        under = groups[one.words[0]] if len(one.words) > 1 else verbs
+        leaf = under.add_parser(one.words[-1], help=one.summary, allow_abbrev=False)
+        leaf.description = f"{one.summary[:1].upper()}{one.summary[1:]}."
+        if one == verb:
+            module_of(one).configure(leaf)
+            settings.add_flags(leaf)
+    return root

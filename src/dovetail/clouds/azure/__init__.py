@@ -1,0 +1,1 @@
+"""Azure virtual machines: what it sells and how its answers are read."""

@@ -1,0 +1,1 @@
+"""Google Compute Engine: what it sells and how its answers are read."""
