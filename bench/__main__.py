@@ -1,0 +1,69 @@
+"""`python -m bench [NAME …]`: run all benchmarks or those named; `--render-only`: the page from kept figures."""
+
+import argparse
+import datetime
+import importlib
+import inspect
+import pkgutil
+import sys
+from types import ModuleType
+
+import bench
+from bench import page, peer
+from bench.report import RESULTS, ROOT, from_json, write
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=bench.__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which benchmarks to run; all of them if none is named"
+    )
+    parser.add_argument("--render-only", action="store_true", help="measure nothing, render the page anew")
+    asked = parser.parse_args()
+
+    known = benchmarks()
+    unknown = [name for name in asked.names if name not in known]
+    if unknown:
+        print(f"There is no benchmark {unknown[0]!r}; there are: {', '.join(known) or 'none yet'}.", file=sys.stderr)
+        return 2
+    if not asked.render_only:
+        for name in asked.names or known:
+            write(name, known[name].run())
+    # After a part of them the page is left alone: rendered from one benchmark's figures it would forget the others'.
+    if asked.names and not asked.render_only:
+        return 0
+    return render(known)
+
+
+def benchmarks() -> dict[str, ModuleType]:
+    """Every `bench_*.py` beside this file, by its NAME, in alphabetical order."""
+    found = (
+        importlib.import_module(f"{bench.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(bench.__path__)
+        if module.name.startswith("bench_")
+    )
+    return {module.NAME: module for module in sorted(found, key=lambda module: str(module.NAME))}
+
+
+def render(known: dict[str, ModuleType]) -> int:
+    kept = {name: path for name in known if (path := RESULTS / f"{name}.json").exists()}
+    if not kept:
+        print("There are no figures to render; run `python -m bench` first.", file=sys.stderr)
+        return 1
+    sections = [
+        page.Section(name, inspect.getdoc(known[name]) or "", from_json(path.read_text(encoding="utf-8")))
+        for name, path in kept.items()
+    ]
+    newest = max(path.stat().st_mtime for path in kept.values())  # when it was measured, not when it was rendered
+    date = datetime.datetime.fromtimestamp(newest, tz=datetime.UTC).date()
+    page.PAGE.parent.mkdir(parents=True, exist_ok=True)
+    page.PAGE.write_text(page.render(sections, page.this_machine(peer.version(), date)), encoding="utf-8")
+    print(f"wrote {page.PAGE.relative_to(ROOT)}")
+    missed = [row.row for section in sections for row in section.rows if row.met is False]
+    if missed:
+        print(f"targets missed: {', '.join(missed)}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
