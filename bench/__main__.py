@@ -10,7 +10,7 @@ from types import ModuleType
 
 import bench
 from bench import page, peer
-from bench.report import RESULTS, ROOT, from_json, write
+from bench.report import RESULTS, ROOT, broken, from_json, write
 
 
 def main() -> int:
@@ -26,13 +26,17 @@ def main() -> int:
     if unknown:
         print(f"There is no benchmark {unknown[0]!r}; there are: {', '.join(known) or 'none yet'}.", file=sys.stderr)
         return 2
+    failures: list[str] = []
     if not asked.render_only:
         for name in asked.names or known:
-            write(name, known[name].run())
+            rows = known[name].run()
+            write(name, rows)
+            failures += (f"{name}, {words}" for words in broken(rows))
     # After a part of them the page is left alone: rendered from one benchmark's figures it would forget the others'.
-    if asked.names and not asked.render_only:
-        return 0
-    return render(known)
+    status = 0 if asked.names and not asked.render_only else render(known)
+    for words in failures:
+        print(f"FAILED: {words}", file=sys.stderr)
+    return 1 if failures else status
 
 
 def benchmarks() -> dict[str, ModuleType]:

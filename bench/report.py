@@ -5,6 +5,9 @@
 
 A promise (`target`) is a limit on our own figure, a ratio to the peer, or both. `met` has three values: a row without
 a promise, or whose promise needs a peer's figure on a machine without the peer, is neither met nor missed.
+
+A missed target is work to be done and is shown as such. Being worse than the peer where it `must_hold` that we are not
+is another matter: a speed beside it means nothing, and the whole run fails (`broken`).
 """
 
 import dataclasses
@@ -15,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "bench"
+NO_WORSE = "no more than the peer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,10 @@ class Row:
     ratio: float | None
     target: str | None
     met: bool | None
+
+    @property
+    def must_hold(self) -> bool:
+        return self.target == NO_WORSE
 
 
 def lower(
@@ -58,6 +66,15 @@ def higher(
     within = None if ours is None or limit is None else ours >= limit
     words = None if limit is None else f"at least {figure(limit, unit)}"
     return _row(row, unit, ours, peer, ratio, times, _Promise(words, within))
+
+
+def no_worse(row: str, unit: str, ours: float, peer: float | None = None, *, excused: bool = False) -> Row:
+    """A row where less is better, and more than the peer's fails the run unless something `excused` makes up for it.
+
+    A millionth is forgiven: both sides add up thousands of decimal fractions, each in its own way.
+    """
+    kept = None if peer is None else excused or ours <= peer * (1 + 1e-6)
+    return Row(row, unit, ours, peer, _quotient(peer, ours), NO_WORSE, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +161,15 @@ def table(rows: Sequence[Row]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def broken(rows: Iterable[Row]) -> list[str]:
+    """What must hold and does not, a sentence each."""
+    return [
+        f"{row.row}: ours is {figure(row.ours, row.unit)}, the peer's {figure(row.peer, row.unit)}"
+        for row in rows
+        if row.must_hold and row.met is False
+    ]
 
 
 def to_json(rows: Sequence[Row]) -> str:

@@ -1,0 +1,136 @@
+"""The scheduler: pods in, a plan out; the peer beside us on the same pods and types, in the same run.
+
+Both sides read the same files (see `bench/worlds.py`): 400 types that grow by a core each, and pods as the peer's own
+benchmark mixes them. `diverse` is a fifth each of generic pods, zonal spread, hostname spread, zonal self-affinity and
+hostname anti-affinity. Our time is from core values to plan, compilation included; the peer's is its Solve alone.
+
+Speed is only worth something if the plan is as good, so each workload also shows what would be bought. Leaving more
+pods waiting than the peer, paying more, or buying more nodes without paying less fails the run.
+
+![time against pods, log-log](scheduling-growth.svg)
+"""
+
+import os
+import sys
+from typing import Final
+
+from bench import measure, peer, planning, plot
+from bench.planning import Planned, planned
+from bench.report import ROOT, Row, higher, lower, no_worse
+from bench.worlds import DISTINCT_NODES, DISTINCT_PODS, WHATIF_NODES, WHATIF_PODS_EACH, world
+from dovetail.core.scheduling.problem import PreferencePolicy
+
+NAME = "scheduling"
+GROWTH: Final = ROOT / "docs" / "reference" / "scheduling-growth.svg"
+SIZES: Final = (100, 1_000, 5_000, 20_000)
+PEER_REPEATS: Final = {100: 5, 1_000: 3}
+#: Seconds the peer may take for one plan; what takes longer is cut off and has no figure. All of it together stays
+#: within some six minutes; `PEER_LIMIT=900 make bench-scheduling` waits for the largest world, too.
+PEER_LIMITS: Final = {"diverse-20000": 60, "preferences-4000": 180}
+PEER_LIMIT: Final = 120
+MIN_VALUES: Final = 15
+WHAT_IFS: Final = 50
+
+
+def _peer(name: str, *more: str, repeats: int = 1) -> dict[str, float]:
+    files = world(name)
+    given = ("--types", str(files.types), "--pods", str(files.pods), "--repeat", str(repeats))
+    limit = os.environ.get("PEER_LIMIT") or PEER_LIMITS.get(name, PEER_LIMIT)
+    return peer.run("schedule", *given, "--limit", f"{limit}s", *more)
+
+
+def _compared(label: str, ours: Planned, theirs: dict[str, float], times: float | None) -> list[Row]:
+    """Speed, and what the plan is worth."""
+    note = f" (peer cut off at {theirs['cut_off']:.0f} s)" if "cut_off" in theirs else ""
+    price = theirs.get("price")
+    cheaper = price is not None and ours.price < price
+    return [
+        higher(label + note, "pods/s", ours.pods_per_second, theirs.get("pods_per_s"), times=times),
+        no_worse(f"{label}: pods left waiting", "count", ours.waiting, theirs.get("failed")),
+        no_worse(f"{label}: nodes to buy", "count", ours.nodes, theirs.get("nodes"), excused=cheaper),
+        no_worse(f"{label}: what they cost", "$/h", ours.price, price),
+    ]
+
+
+def _diverse() -> list[Row]:
+    theirs = {size: _peer(f"diverse-{size}", repeats=PEER_REPEATS.get(size, 1)) for size in SIZES}
+    ours = {size: planned(f"diverse-{size}") for size in SIZES}
+    _draw(ours, theirs)
+    rows = []
+    for size in SIZES[1:]:
+        rows += _compared(f"diverse, {size:,} pods", ours[size], theirs[size], times=200)
+    speeds = [theirs[size].get("pods_per_s") for size in (SIZES[1], SIZES[-1])]
+    flat = ours[SIZES[-1]].pods_per_second / ours[SIZES[1]].pods_per_second
+    peers_flat = speeds[1] / speeds[0] if speeds[0] and speeds[1] else None
+    label = f"diverse: speed at {SIZES[-1]:,} pods for that at {SIZES[1]:,}"
+    return [*rows, higher(label, "×", flat, peers_flat, limit=0.8)]
+
+
+def _draw(ours: dict[int, Planned], theirs: dict[int, dict[str, float]]) -> None:
+    if not any("solve" in one for one in theirs.values()):
+        print("The plot of growth stays as it is: there are no figures of the peer.", file=sys.stderr)
+        return
+    lines = [
+        plot.Line("dovetail", [(size, one.seconds) for size, one in ours.items()]),
+        plot.Line(peer.version(), [(size, one["solve"]) for size, one in theirs.items() if "solve" in one]),
+    ]
+    GROWTH.parent.mkdir(parents=True, exist_ok=True)
+    GROWTH.write_text(plot.drawn("Planning the diverse mix on 400 types", "pods", lines), encoding="utf-8")
+
+
+def _real_prices() -> list[Row]:
+    name = "aws-200"
+    label = "diverse, 200 pods, all types AWS sells in us-east-1"
+    return _compared(label, planned(name), _peer(name), times=None)
+
+
+def _preferences() -> list[Row]:
+    name = "preferences-4000"
+    rows = []
+    # Every pod wishes for a host without another: the wish can be granted, so it takes a node for each pod.
+    for policy, times, most in ((PreferencePolicy.RESPECT, 500, 4_000), (PreferencePolicy.IGNORE, 50, 21)):
+        ours, theirs = planned(name, preferences=policy), _peer(name, "--preferences", policy.value)
+        label = f"4,000 pods with preferences, {policy.value}"
+        rows += _compared(label, ours, theirs, times=times)
+        rows.append(lower(f"{label}: nodes the preferences demand", "count", ours.nodes, limit=most))
+    return rows
+
+
+def _min_values() -> list[Row]:
+    name = "generic-12000"
+    ours, theirs = planned(name, min_values=MIN_VALUES), _peer(name, "--min-values", str(MIN_VALUES))
+    return _compared(f"12,000 generic pods, minValues {MIN_VALUES} on the type", ours, theirs, times=100)
+
+
+def _alone() -> list[Row]:
+    """What only we are asked: the peer takes from minutes to hours for these, or has no such question."""
+    reserved, distinct = planned("reserved-10000"), planned(f"distinct-{DISTINCT_PODS}")
+    what_if = planning.what_if(WHAT_IFS)
+    memory = measure.memory("bench.planning:settled")
+    nodes, pods = f"{WHATIF_NODES:,}", f"{WHATIF_NODES * WHATIF_PODS_EACH:,}"
+    distinct_label = f"{DISTINCT_PODS:,} distinct pods onto {DISTINCT_NODES:,} nodes"
+    return [
+        lower("10,000 pods apart on hosts, one reserved instance", "s", reserved.seconds, limit=1.0),
+        lower("– pods left waiting", "count", reserved.waiting, limit=0),
+        higher("– nodes on the reserved instance", "count", reserved.reserved, limit=1),
+        higher(distinct_label, "pods/s", distinct.pods_per_second, limit=20_000),
+        lower("– pods left waiting", "count", distinct.waiting, limit=0),
+        lower("– of which compiling, once for any number of what-ifs", "s", planning.compile_seconds("distinct-5000")),
+        lower(f"what-if: one of {nodes} nodes leaves, its 30 pods move (median)", "s", what_if.median, limit=0.001),
+        lower(f"– the slowest of {WHAT_IFS}", "s", what_if.slowest),
+        lower("– pods left waiting by any of them", "count", what_if.waiting, limit=0),
+        lower(f"memory for {pods} pods on {nodes} nodes, snapshot and compiled", "MB", memory.held, limit=60),
+        lower("– at the peak, reading included", "MB", memory.peak),
+    ]
+
+
+def _warn_if_busy() -> None:
+    """The peer plans on several cores and we on one, so a busy machine may slow it down more than us: say so."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > cores / 2:
+        print(f"The machine is busy (load {load:.1f} on {cores} cores): these ratios may flatter us.", file=sys.stderr)
+
+
+def run() -> list[Row]:
+    _warn_if_busy()
+    return [*_diverse(), *_real_prices(), *_preferences(), *_min_values(), *_alone()]

@@ -1,0 +1,128 @@
+"""Our side of the scheduling benchmark: worlds read into problems, and how long they take.
+
+Under the stopwatch is everything from core values to a plan, so compiling the problem counts. Reading does not: pods
+come with their shapes interned, as they are once when a cluster is watched, and the catalog is there, as the peer's
+types are. The peer's setup is not under its stopwatch, ours is under ours.
+"""
+
+import gc
+import statistics
+import time
+from dataclasses import dataclass
+from functools import cache
+
+from bench import measure
+from bench.pods_from_json import read_nodes, read_pods
+from bench.worlds import POOL, WHATIF_NODES, World, world
+from dovetail.clouds.kwok.types_file import parse_types_file
+from dovetail.clouds.listed import ListedMarket
+from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.labels import INSTANCE_TYPE
+from dovetail.core.nodepools import NodeClassRef, NodePool
+from dovetail.core.requirements import EMPTY, Requirements, requirement
+from dovetail.core.scheduling.compiled import Compiled
+from dovetail.core.scheduling.problem import Options, Plan, PreferencePolicy, Problem
+from dovetail.core.scheduling.solve import replan, solve
+from dovetail.core.snapshot import Snapshot
+
+PATIENCE = 3.0  # seconds; a longer run is long enough to stand by itself
+REPEATS = 7
+NODE_CLASS = NodeClassRef("karpenter.kwok.sh", "KWOKNodeClass", "class-00")
+NANO = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One workload planned: how long it took, and what came out. `reserved` are nodes on reserved capacity."""
+
+    seconds: float
+    pods: int
+    waiting: int
+    nodes: int
+    price: float
+    reserved: int
+
+    @property
+    def pods_per_second(self) -> float:
+        return self.pods / self.seconds
+
+
+def problem(
+    files: World, *, min_values: int | None = None, preferences: PreferencePolicy = PreferencePolicy.RESPECT
+) -> Problem:
+    """The same question the peer is asked: one pool that may buy everything in the file."""
+    listing = parse_types_file(files.types.read_bytes(), files.types.name)
+    assert not listing.problems, listing.problems[0]
+    demand = Requirements([requirement(INSTANCE_TYPE, "Exists", min_values=min_values)]) if min_values else EMPTY
+    pool = NodePool(POOL, NODE_CLASS, requirements=demand)
+    return Problem(
+        Snapshot(read_nodes(files.nodes), read_pods(files.pods), (pool,)),
+        {POOL: CatalogCache(ListedMarket(listing)).catalog(pool, 0.0)},
+        Options(preferences, well_known=listing.dialect.well_known),
+    )
+
+
+@cache
+def planned(
+    name: str, *, min_values: int | None = None, preferences: PreferencePolicy = PreferencePolicy.RESPECT
+) -> Planned:
+    """The median over runs, each from the same values; the first warms up, and stands alone if it took very long."""
+    asked = problem(world(name), min_values=min_values, preferences=preferences)
+    gc.collect()
+    start = time.perf_counter()
+    plan = solve(asked)
+    seconds = time.perf_counter() - start
+    if seconds < PATIENCE:
+        seconds = measure.median_seconds(lambda: solve(asked), repeats=REPEATS, warm_up=0)
+    return _told(plan, len(asked.snapshot.pending), seconds)
+
+
+def _told(plan: Plan, pods: int, seconds: float) -> Planned:
+    placed = sum(len(one.pods) for one in plan.claims) + sum(len(one.pods) for one in plan.placed)
+    waiting = sum(len(one.pods) for one in plan.refused)
+    assert placed + waiting == pods, f"of {pods} pods {placed} were placed and {waiting} refused"
+    return Planned(
+        seconds,
+        pods,
+        waiting,
+        len(plan.claims),
+        plan.nanodollars / NANO,
+        sum(1 for claim in plan.claims if claim.reservation_ids),
+    )
+
+
+def compile_seconds(name: str) -> float:
+    """How much of a plan is compiling the problem, which what-ifs do not repeat."""
+    asked = problem(world(name))
+    return measure.median_seconds(lambda: Compiled(asked), repeats=3)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Many nodes, each taken out alone: the median and the slowest, and how many pods of any were left waiting."""
+
+    median: float
+    slowest: float
+    waiting: int
+
+
+def what_if(count: int) -> WhatIf:
+    """Every n-th node of the world in turn. The first of all is not counted: it fills the caches all share."""
+    compiled = Compiled(problem(world("whatif")))
+    names = [node.name for node in compiled.table.nodes[:: WHATIF_NODES // (count + 1)]]
+    replan(compiled, without=names[:1])
+    seconds, waiting = [], 0
+    for name in names[1 : count + 1]:
+        gc.collect()
+        start = time.perf_counter()
+        plan = replan(compiled, without=[name])
+        seconds.append(time.perf_counter() - start)
+        waiting += sum(len(one.pods) for one in plan.refused)
+    return WhatIf(statistics.median(seconds), max(seconds), waiting)
+
+
+def settled() -> object:
+    """For the memory row: what a process holds that could answer a what-if, and has answered one."""
+    compiled = Compiled(problem(world("whatif")))
+    replan(compiled, without=[compiled.table.nodes[0].name])
+    return compiled
