@@ -173,9 +173,12 @@ def test_every_row_names_its_zone_id(aws: Listing) -> None:
     assert all(found.values())
 
 
-def test_a_pool_that_demands_a_reservation_is_not_sold_anything_else(aws: Listing) -> None:
+@pytest.mark.parametrize(
+    "key", [aws_labels.RESERVATION_ID, aws_labels.RESERVATION_TYPE, aws_labels.RESERVATION_INTERRUPTIBLE]
+)
+def test_a_pool_that_demands_a_reservation_is_not_sold_anything_else(aws: Listing, key: str) -> None:
     """S3.3: a row that is in no reservation says so."""
-    demanded = Requirements([is_in(aws_labels.RESERVATION_ID, "cr-1")])
+    demanded = Requirements([is_in(key, "some")])
     assert not any(demanded.compatible(row.requirements, aws.dialect.well_known) for row in aws.offerings["m5.large"])
     anything = Requirements()
     assert all(anything.compatible(row.requirements, aws.dialect.well_known) for row in aws.offerings["m5.large"])

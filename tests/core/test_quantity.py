@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from decimal import ROUND_UP, Decimal
+from fractions import Fraction
+from math import ceil, floor
 
 import pytest
 from hypothesis import given
@@ -27,15 +28,16 @@ quantities = st.builds(
 
 def meant(text: str) -> int:
     """The billionths a spelling means, by the rule book: round what is finer away from zero, then stop at 64 bits."""
-    number, factor = text, Decimal(1)
+    number, factor = text, Fraction(1)
     for suffix, power in BINARY.items():
         if text.endswith(suffix):
-            number, factor = text[:-2], Decimal(2**power)
+            number, factor = text[:-2], Fraction(2**power)
     for suffix, power in DECIMAL.items():
         if suffix and text.endswith(suffix):
-            number, factor = text[:-1], Decimal(10) ** power
-    nanos = (Decimal(number) * factor * 10**9).to_integral_value(ROUND_UP)
-    return max(-MAX_NANOS, min(MAX_NANOS, int(nanos)))
+            number, factor = text[:-1], Fraction(10) ** power
+    exact = Fraction(number) * factor * 10**9
+    nanos = ceil(exact) if exact >= 0 else floor(exact)
+    return max(-MAX_NANOS, min(MAX_NANOS, nanos))
 
 
 @given(spelled)

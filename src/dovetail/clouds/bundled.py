@@ -148,6 +148,7 @@ def _bad(problem: Exception, path: str, name: str) -> BadField:
     elif isinstance(problem, RecursionError):
         text = "is nested too deeply"
     else:
+        text = text.removeprefix("JSON is ")
         text = f"is not JSON: {text[:1].lower()}{text[1:]}"
     return BadField(Place(*(part for part in (path, name, field) if part)), text)
 

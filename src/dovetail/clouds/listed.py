@@ -204,7 +204,9 @@ class ListedMarket:
         required = [is_in(labels.CAPACITY_TYPE, labels.RESERVED), is_in(labels.ZONE, zone)]
         required.append(is_in(key, *(one.id for one in pool.reservations)))
         if beside:
-            required += beside.requirements.without(labels.CAPACITY_TYPE, labels.ZONE, key)
+            # What an on-demand row denies, such as a reservation's labels, a reserved one may have.
+            shared = beside.requirements.without(labels.CAPACITY_TYPE, labels.ZONE, key)
+            required += (one for one in shared if not one.absent)
         return Offering(
             requirements=Requirements(required),
             zone=zone,

@@ -33,7 +33,7 @@ from dovetail.core.errors import BadValue, shown
 
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,25}", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,63}", re.ASCII)
 _SHOWN_VALUES: Final = 5
 
 
@@ -336,6 +336,10 @@ class Requirements:
         return value
 
     def __and__(self, other: Requirements) -> Requirements:
+        if not other._by_key:
+            return self
+        if not self._by_key:
+            return other
         return Requirements((*self, *other))
 
     def without(self, *keys: str) -> Requirements:

@@ -11,7 +11,7 @@ from tests.builders import a_type, hardware, named, nanos, overlay, pool, requir
 from tests.core.strategies import compound
 
 from dovetail.core import labels
-from dovetail.core.catalog.offerings import InstanceType, instance_type
+from dovetail.core.catalog.offerings import InstanceType, instance_type, offering
 from dovetail.core.catalog.overlays import Matches, NodeOverlay, conflicts, in_order, match, overlaid
 from dovetail.core.catalog.prices import SourceKind
 from dovetail.core.requirements import EMPTY, Requirements
@@ -281,3 +281,17 @@ def test_a_refusal_names_both_and_what_they_both_want() -> None:
     assert str(found) == (
         "conflicts with overlay b: both have this weight and set the price of c5.large; give a or b another weight"
     )
+
+
+def test_a_label_only_a_row_carries_can_be_asked_for_S2_5() -> None:
+    licensed = offering({labels.CAPACITY_TYPE: "on-demand", "example.com/license": "byol"}, None)
+    one = instance_type(M5.spec, (licensed, *M5.offerings))
+    wanted = overlay(wanted=requirements(("example.com/license", "In", "byol")))
+    assert matched(wanted, types=[one]) == {"m5.large": frozenset({0})}
+
+
+def test_a_row_open_to_any_zone_does_not_hide_the_zones_of_the_others_S2_6() -> None:
+    anywhere, zoned = offering({labels.CAPACITY_TYPE: "on-demand"}, None), row("b", "spot", "1")
+    one = instance_type(M5.spec, (anywhere, zoned))
+    wanted = overlay(wanted=requirements((labels.ZONE, "In", "b")))
+    assert matched(wanted, types=[one]) == {"m5.large": frozenset({1})}

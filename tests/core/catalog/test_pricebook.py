@@ -118,11 +118,29 @@ def test_rows_stay_in_the_order_of_their_new_prices() -> None:
 
 def test_merging_books_lets_the_newer_price_a_scope_and_keeps_the_rest() -> None:
     old = PriceBook((listed("1"), listed("2", "m5.*")), (off(10),), (), (Commitment("plan", Scope(), Fraction(10)),))
-    new = PriceBook((listed("3"),), (off(10), off(20)), (), (Commitment("plan", Scope(), Fraction(30)),))
+    new = PriceBook((listed("3"),), (off(20, "m5.*"),), (), (Commitment("plan", Scope(), Fraction(30)),))
     merged = old.merged(new)
     assert merged.prices == (listed("2", "m5.*"), listed("3"))
-    assert merged.discounts == (off(10), off(20))
+    assert merged.discounts == (off(10), off(20, "m5.*"))
     assert merged.commitments == new.commitments
+
+
+def test_importing_a_changed_discount_or_extra_again_replaces_it() -> None:
+    book = PriceBook((), (off(10),), (extra("0.1"),))
+    again = book.merged(PriceBook((), (off(12),), (extra("0.3"),)))
+    assert (again.discounts, again.extras) == ((off(12),), (extra("0.3"),))
+    assert book.merged(book) == book
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_patterns_the_longer_wins_whichever_came_first(order: int) -> None:
+    book = PriceBook((listed("1", "m5.*"), listed("2", "m5.l*"))[::order])
+    assert charged(book, row()) == nanos("2")
+
+
+def test_of_equal_scopes_the_one_entered_later_wins_and_a_zone_beats_a_region() -> None:
+    assert charged(PriceBook((listed("1"), listed("2"))), row("a")) == nanos("2")
+    assert charged(PriceBook((listed("1", zone="a"), listed("2", region="us-east-1"))), row("a")) == nanos("1")
 
 
 @pytest.mark.parametrize(

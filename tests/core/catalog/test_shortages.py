@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import hardware, reservation, reserved_row, row, rows
 
+from dovetail.core import labels
 from dovetail.core.catalog.hardware import Hardware
+from dovetail.core.catalog.offerings import offering
 from dovetail.core.catalog.reservations import pooled
 from dovetail.core.catalog.shortages import BELIEVED_SECONDS, NO_SHORTAGES, Shortage, Shortages
 
@@ -109,3 +111,19 @@ def test_a_shortage_lapses_at_its_time_and_not_before_S0_3() -> None:
     assert believed.next_lapse == 10
     assert believed.without(believed.lapsed(20)) == NO_SHORTAGES
     assert NO_SHORTAGES.next_lapse is None
+
+
+def test_a_row_open_to_any_zone_loses_the_zone_that_ran_out_and_keeps_the_others() -> None:
+    anywhere = offering({labels.CAPACITY_TYPE: "on-demand"}, None)
+    left = Shortage("m5.large", "a", "on-demand").applied(anywhere)
+    wanted = left.requirements.get(labels.ZONE)
+    assert wanted is not None
+    assert (left.available, wanted.admits("a"), wanted.admits("b")) == (True, False, True)
+    assert Shortage("m5.large", "a", "spot").applied(anywhere) is anywhere
+
+
+def test_a_row_open_to_any_capacity_type_loses_the_one_that_ran_out() -> None:
+    either = offering({labels.ZONE: "a"}, None)
+    wanted = Shortage(zone="a", capacity_type="spot").applied(either).requirements.get(labels.CAPACITY_TYPE)
+    assert wanted is not None
+    assert (wanted.admits("spot"), wanted.admits("on-demand")) == (False, True)

@@ -31,6 +31,11 @@ EBS_DRIVER: Final = "ebs.csi.aws.com"
 _DISK_BYTES: Final = 20 * GIB
 #: Graviton's firmware keeps this much before the operating system starts.
 _ARM_FIRMWARE_BYTES: Final = 64 * MIB
+_NOT_RESERVED: Final = {
+    aws_labels.RESERVATION_ID: None,
+    aws_labels.RESERVATION_TYPE: None,
+    aws_labels.RESERVATION_INTERRUPTIBLE: None,
+}
 _GPU_RESOURCES: Final = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "habana": "habana.ai/gaudi"}
 
 
@@ -141,7 +146,7 @@ class _Reading:
 
         Such a row is never in a reservation. Said here, so that a pool which demands one is not sold another.
         """
-        pairs = {labels.ZONE: zone.zone_name, labels.CAPACITY_TYPE: capacity_type, aws_labels.RESERVATION_ID: None}
+        pairs = {labels.ZONE: zone.zone_name, labels.CAPACITY_TYPE: capacity_type, **_NOT_RESERVED}
         return self._interned.requirements({**pairs, aws_labels.ZONE_ID: zone.zone_id} if zone.zone_id else pairs)
 
     def hardware(self, one: TypeAnswer) -> Hardware:

@@ -18,7 +18,9 @@ _ZONES: Final = "gcp/zones.jsonl.gz"
 
 
 def regions(options: LoadOptions) -> tuple[str, ...]:
-    rows, _ = bundled.read_rows(_ZONES, ZonesRow, options.root)
+    rows, problems = bundled.read_rows(_ZONES, ZonesRow, options.root)
+    if problems and not rows:
+        raise problems[0]
     return tuple(sorted(row.region for row in rows))
 
 

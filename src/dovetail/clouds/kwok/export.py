@@ -12,41 +12,42 @@ from typing import Any
 
 from dovetail.clouds.kwok import labels as kwok_labels
 from dovetail.core import labels, quantity, resources
+from dovetail.core.catalog.density import KUBERNETES_DEFAULT
 from dovetail.core.catalog.hardware import Hardware
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.catalog.prices import NANO
+from dovetail.core.catalog.specs import SpecRules
 from dovetail.core.errors import BadInput
+from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.requirements import Operator, Requirement
+from dovetail.core.resources import Resources
 
 
 def export_types(listed: Listing | Iterable[InstanceType]) -> list[dict[str, Any]]:
     """The types as JSON-ready objects, in the order they are listed."""
     if isinstance(listed, Listing):
-        return [_type(one, listed.offerings.get(one.name, ())) for one in listed.hardware]
-    return [_type(one.spec.hardware, one.offerings) for one in listed]
+        rules = SpecRules(KubeletSettings(), listed.rules)
+        return [_type(one, rules.spec_of(one).capacity, listed.offerings.get(one.name, ())) for one in listed.hardware]
+    return [_type(one.spec.hardware, one.capacity, one.offerings) for one in listed]
 
 
-def _type(hardware: Hardware, rows: Iterable[Offering]) -> dict[str, Any]:
+def _type(hardware: Hardware, capacity: Resources, rows: Iterable[Offering]) -> dict[str, Any]:
     systems = hardware.requirements.get(labels.OS)
     return {
         "name": hardware.name,
         "offerings": [wire for row in rows for wire in _offerings(row)],
         "architecture": hardware.requirements.value(labels.ARCH) or "",
         "operatingSystems": sorted(systems.values) if systems else [],
-        "resources": _resources(hardware),
+        "resources": _resources(hardware, capacity),
     }
 
 
-def _resources(hardware: Hardware) -> dict[str, str]:
-    amounts = {
-        resources.CPU: hardware.cpu_millis,
-        resources.MEMORY: hardware.memory_bytes,
-        resources.EPHEMERAL_STORAGE: hardware.disk.size_bytes,
-        **hardware.devices,
-    }
-    if hardware.pods is not None:
-        amounts[resources.PODS] = hardware.pods
+def _resources(hardware: Hardware, capacity: Resources) -> dict[str, str]:
+    """What a node of the type reports, pods included; the reader takes only its own flat bit off it."""
+    amounts = dict(capacity)
+    if hardware.pods is None and amounts.get(resources.PODS) == KUBERNETES_DEFAULT:
+        del amounts[resources.PODS]  # what the reader assumes where nothing is said
     found = {name: str(resources.quantity_of(name, amount)) for name, amount in amounts.items()}
     for name, key in ((resources.CPU, kwok_labels.CPU), (resources.MEMORY, kwok_labels.MEMORY)):
         written = hardware.requirements.value(key)

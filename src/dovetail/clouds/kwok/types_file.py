@@ -287,7 +287,7 @@ def _readable_name(entry: object) -> str | None:
 
 def _label_value(value: object, field: str) -> str:
     if not isinstance(value, str) or not value:
-        raise BadValue(f"expected text, got {_kind(value)}").at(field)
+        raise BadValue("is empty" if value == "" else f"expected text, got {_kind(value)}").at(field)
     try:
         labels.check_value(value)
     except BadValue as problem:

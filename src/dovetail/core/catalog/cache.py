@@ -193,13 +193,16 @@ class CatalogCache:
             return True
         started = self._stopwatch()
         changed: frozenset[str] = frozenset()
-        if specs != entry.specs_generation:
+        # Both answers first: a market that fails on the second must not leave the first half adopted but not built.
+        new_specs = market.specs(pool) if specs != entry.specs_generation else None
+        new_offerings = market.offerings(pool) if offerings != entry.offerings_generation else None
+        if new_specs is not None:
             entry.base.rules = market.spec_rules(pool)
-            changed |= entry.base.take_specs(market.specs(pool))
+            changed |= entry.base.take_specs(new_specs)
             entry.specs_generation = specs
             self._counted["specs_refreshed"] += 1
-        if offerings != entry.offerings_generation:
-            changed |= entry.base.take_offerings(market.offerings(pool))
+        if new_offerings is not None:
+            changed |= entry.base.take_offerings(new_offerings)
             entry.offerings_generation = offerings
             self._counted["offerings_refreshed"] += 1
         self._rebuild_base(entry, changed)

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering, sorted_offerings
 from dovetail.core.catalog.prices import Adjustment, Price, Source, SourceKind
 from dovetail.core.catalog.specs import Spec
@@ -61,8 +60,8 @@ Matches = Mapping[str, frozenset[int]]
 def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[InstanceType]) -> Matches:
     """Which rows of which types an overlay speaks of, for pools that carry these labels.
 
-    What only the pool's labels decide is decided once. Everything the overlay names must be known of the node
-    (strictly: a key nobody defines does not match), and then each row for itself.
+    What only the pool's labels decide is decided once. Everything the overlay names must be known of the node, by
+    its type or by the row it is bought by (strictly: a key nobody defines does not match).
     """
     wanted = overlay.requirements
     of_pool = Requirements(one for one in wanted if one.key in pool_labels)
@@ -70,14 +69,16 @@ def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[Insta
         return {}
     shared = Requirements(one for one in pool_labels if one.key in wanted)
     of_type = wanted if not len(shared) else wanted.without(*(one.key for one in of_pool))
-    named = wanted.get(labels.INSTANCE_TYPE)
     found: dict[str, frozenset[int]] = {}
     for one in types:
-        if named is not None and not named.admits(one.name):
+        if not one.requirements.intersects(of_type) or not one.requirements.intersects(shared):
             continue
-        if not one.requirements.compatible(of_type) or not one.requirements.intersects(shared):
-            continue
-        rows = frozenset(position for position, row in enumerate(one.offerings) if row.requirements.intersects(wanted))
+        open_keys = [each.key for each in of_type if each.key not in one.requirements and not each.absent]
+        rows = frozenset(
+            position
+            for position, row in enumerate(one.offerings)
+            if row.requirements.intersects(wanted) and all(key in row.requirements for key in open_keys)
+        )
         if rows:
             found[one.name] = rows
     return found

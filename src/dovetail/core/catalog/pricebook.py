@@ -13,7 +13,7 @@ already; it is settled over a fleet (`settle`) and asked for at the margin (`nex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -46,10 +46,13 @@ class Scope:
         return any(mark in self.instance_type for mark in "*?[")
 
     @property
-    def precision(self) -> tuple[bool, int]:
-        """A named type beats a pattern; then the entry that says more wins, and naming a family says something."""
+    def precision(self) -> tuple[bool, int, bool, int]:
+        """A named type beats a pattern; then the entry that says more wins, and naming a family says something.
+
+        Between equals a zone beats a region, then the longer pattern the shorter, then the later entry the earlier.
+        """
         said = sum(part is not None for part in (self.capacity_type, self.zone, self.region))
-        return (not self.is_pattern, said + (self.instance_type != "*"))
+        return (not self.is_pattern, said + (self.instance_type != "*"), self.zone is not None, len(self.instance_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Commitment:
     nanodollars: int | None = None
 
 
+A = TypeVar("A")
 E = TypeVar("E", "ListedPrice", "Discount", "Extra")
 
 
@@ -128,14 +132,15 @@ class PriceBook:
         return bool(self.prices or self.discounts or self.extras)
 
     def merged(self, newer: PriceBook) -> PriceBook:
-        """Both books; where they price the same scope, the newer one counts."""
-        replaced = {one.scope for one in newer.prices}
-        named = {one.name for one in newer.commitments}
+        """Both books; where they speak of the same thing, the newer one counts, so importing again is safe.
+
+        The same thing is: a price of one scope, a discount or extra of one name and scope, a commitment of one name.
+        """
         return PriceBook(
-            (*(one for one in self.prices if one.scope not in replaced), *newer.prices),
-            tuple(dict.fromkeys((*self.discounts, *newer.discounts))),
-            tuple(dict.fromkeys((*self.extras, *newer.extras))),
-            (*(one for one in self.commitments if one.name not in named), *newer.commitments),
+            _replaced(self.prices, newer.prices, lambda one: one.scope),
+            _replaced(self.discounts, newer.discounts, lambda one: (one.name, one.scope)),
+            _replaced(self.extras, newer.extras, lambda one: (one.name, one.scope)),
+            _replaced(self.commitments, newer.commitments, lambda one: one.name),
         )
 
     def applied(self, instance_type: str, region: str, rows: tuple[Offering, ...]) -> tuple[Offering, ...]:
@@ -162,7 +167,7 @@ class _About:
 
 def _row(about: _About, where: tuple[str, str | None, str | None, str], row: Offering) -> Offering:
     listed = max(
-        (one for one in about.prices if one.scope.covers(*where)),
+        (one for one in reversed(about.prices) if one.scope.covers(*where)),
         key=lambda one: one.scope.precision,
         default=None,
     )
@@ -177,6 +182,15 @@ def _row(about: _About, where: tuple[str, str | None, str | None, str], row: Off
 
 
 EMPTY_BOOK: Final = PriceBook()
+
+
+def _replaced(old: tuple[A, ...], new: tuple[A, ...], about: Callable[[A], Hashable]) -> tuple[A, ...]:
+    """The old entries that no new one is about, then the new ones; of several about one thing the last."""
+    kept = {about(one): one for one in old}
+    for one in new:
+        kept.pop(about(one), None)
+        kept[about(one)] = one
+    return tuple(kept.values())
 
 
 def _charged(nanodollars: int, discounts: tuple[Discount, ...], extras: tuple[Extra, ...]) -> int:

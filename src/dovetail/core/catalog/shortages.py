@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dovetail.core import labels
 from dovetail.core.catalog.hardware import Hardware
 from dovetail.core.catalog.offerings import Offering, unavailable
 from dovetail.core.catalog.reservations import emptied
+from dovetail.core.requirements import Requirements, is_not_in
 
 #: How long a capacity error is believed unless its cloud says otherwise.
 BELIEVED_SECONDS: Final = 180.0
@@ -35,22 +37,38 @@ class Shortage:
         return self.family is None or (self.family == hardware.family and hardware.cpu_millis >= self.min_cpu_millis)
 
     def names_row(self, row: Offering) -> bool:
-        """Whether a row is among those that ran out. A row open to any zone still has the others."""
-        if self.zone is not None and self.zone != row.zone:
+        """Whether a row is, or could be bought as, one of those that ran out."""
+        if self.zone is not None and not _admits(row, labels.ZONE, self.zone):
             return False
-        if self.capacity_type is not None and self.capacity_type != row.capacity_type:
+        if self.capacity_type is not None and not _admits(row, labels.CAPACITY_TYPE, self.capacity_type):
             return False
         return self.reservation_id is None or any(one.id == self.reservation_id for one in row.reservations)
 
     def applied(self, row: Offering) -> Offering:
+        """The row with what ran out taken off: a row that is open to any zone keeps the others."""
         if not self.names_row(row):
             return row
-        if self.reservation_id is None:
-            return unavailable(row)
-        left = emptied(row.reservations, self.reservation_id)
-        if left is row.reservations:
-            return row
-        return replace(row, reservations=left, count=sum(one.available for one in left))
+        if self.reservation_id is not None:
+            left = emptied(row.reservations, self.reservation_id)
+            if left is row.reservations:
+                return row
+            return replace(row, reservations=left, count=sum(one.available for one in left))
+        if self.zone is not None and row.zone is None:
+            return _narrowed(row, labels.ZONE, self.zone)
+        if self.capacity_type is not None and row.capacity_type is None:
+            return _narrowed(row, labels.CAPACITY_TYPE, self.capacity_type)
+        return unavailable(row)
+
+
+def _admits(row: Offering, key: str, value: str) -> bool:
+    wanted = row.requirements.get(key)
+    return wanted is None or wanted.admits(value)
+
+
+def _narrowed(row: Offering, key: str, value: str) -> Offering:
+    """The row without one value of a label it left open."""
+    requirements = row.requirements & Requirements([is_not_in(key, value)])
+    return replace(row, requirements=requirements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class Acceptor:
         for pool, start in ticket.pools.items():
             if self.board.limits[pool] is not None or any(one.min_values for one in start.labels):
                 continue
-            state = start.pinned(key, value)
+            state = start.pinned(key, value) if value in (start.domains(key) or ()) else None
             if state is not None and state.market & self._holding_new(ticket, self.board.index(pool))(1):
                 return True
         return False
@@ -111,15 +111,18 @@ class Acceptor:
             types = limit.fitting(None, types)
         if not types:
             return None
-        if reserved and not self.board.reservations.could_take(self._options_of(state, types)):
-            return None
-        if probe.min_values and not met(index, state, types, probe.min_values):
+        # A claim holds one reservation, so what that one is good for has to be flexible enough by itself.
+        sets = tuple(_reservable(state, types).values()) if reserved else (types,)
+        wanted = probe.min_values
+        if wanted and not any(met(index, state, one, wanted, reserved) for one in sets):
             policy = index.pool.min_values_policy or self.options.min_values
             if policy is MinValuesPolicy.STRICT:
                 return None
-            counts = reached(index, state, types, probe.min_values)
-            probe.min_values = tuple((key, min(wanted, counts[key])) for key, wanted in probe.min_values)
+            counts = [reached(index, state, one, wanted, reserved) for one in sets]
+            probe.min_values = tuple((key, min(count, *(one[key] for one in counts))) for key, count in wanted)
             probe.relaxed = True
+        if reserved and not self.board.reservations.could_take(_options_of(probe, state, types)):
+            return None
         return probe
 
     def _accepting(self, bin_: ClaimBin, state: State) -> Callable[[int], int]:
@@ -135,7 +138,7 @@ class Acceptor:
                 types = limit.fitting(number, types)
             if not types:
                 return 0
-            if bin_.min_values and not met(index, state, types, bin_.min_values):
+            if bin_.min_values and not bin_.reserved and not met(index, state, types, bin_.min_values):
                 return 0
             if bin_.reserved and not self._can_stay_reserved(bin_, state, types):
                 return 0
@@ -144,17 +147,9 @@ class Acceptor:
         return accepts
 
     def _can_stay_reserved(self, bin_: ClaimBin, state: State, types: int) -> bool:
-        options = self._options_of(state, types)
+        options = _options_of(bin_, state, types)
         held = self.board.reservations.held.get(bin_.number)
         return held in options or self.board.reservations.could_take(options)
-
-    def _options_of(self, state: State, types: int) -> tuple[str, ...]:
-        """The reservations that could serve a claim in this state as one of these types, roomiest rows first."""
-        found: dict[str, None] = {}
-        for row in state.reserved.rows:
-            if row.type_bit & types:
-                found.update((name, None) for name, count in units(row) if count > 0)
-        return tuple(found)
 
     def _settled(self, ticket: Ticket, state: State, where: dict[str, Allowed]) -> list[State]:
         """The states a claim could take this pod in, best first: one volume place, one domain per label."""
@@ -173,9 +168,11 @@ class Acceptor:
         _occupy(bin_, ticket)
         limit = self.board.limits[bin_.pool]
         if limit is not None:
-            limit.hold(bin_.number, types)
+            index, wanted = self.board.index(bin_.pool), bin_.min_values
+            enough = (lambda some: met(index, state, some, wanted)) if wanted else None
+            limit.hold(bin_.number, types if bin_.reserved else limit.smallest(types, enough))
         if bin_.reserved:
-            taken = self.board.reservations.take(bin_.number, self._options_of(state, types))
+            taken = self.board.reservations.take(bin_.number, _options_of(bin_, state, types))
             assert taken, "a reservation that could be taken a moment ago is gone"
 
     # ---- resources
@@ -266,6 +263,25 @@ def _pinned(state: State, key: str, one: Allowed) -> list[State]:
         return [] if without is None else [without]
     found = (state.pinned(key, value) for value in one.sorted(values))
     return [each for each in found if each is not None]
+
+
+def _reservable(state: State, types: int) -> dict[str, int]:
+    """The reservations that could serve a claim in this state as one of these types, and as which of them."""
+    found: dict[str, int] = {}
+    for row in state.reserved.rows:
+        if row.type_bit & types:
+            for name, count in units(row):
+                if count > 0:
+                    found[name] = found.get(name, 0) | row.type_bit
+    return found
+
+
+def _options_of(bin_: ClaimBin, state: State, types: int) -> tuple[str, ...]:
+    """Those of them that keep a claim's minValues."""
+    found = _reservable(state, types)
+    if not bin_.min_values:
+        return tuple(found)
+    return tuple(name for name, kinds in found.items() if met(state.index, state, kinds, bin_.min_values, True))
 
 
 def _attached_with(attached: dict[str, set[str]], volumes: Volumes) -> dict[str, int]:

@@ -76,7 +76,7 @@ class Board:
         self.names = tuple(columns)
         table = compiled.table
         self.node_count = len(table.nodes)
-        self.open_nodes = table.open & ~without
+        self.open_nodes = table.open & ~table.overdrawn & ~without
         self.levels = [compiled.levels(name) for name in columns]
         self.nodes: dict[int, NodeBin] = {}
         self.claims: list[ClaimBin] = []
@@ -84,7 +84,8 @@ class Board:
         #: By label and value, the bins that are or could still end up there.
         self.where: dict[str, dict[str, int]] = {}
         self.groups: dict[object, Group] = {}
-        self.limits = [PoolLimit.of(index, compiled.usage) for index in compiled.indexes]
+        usage = compiled.usage_without(without)
+        self.limits = [PoolLimit.of(index, usage) for index in compiled.indexes]
         self.reservations = Reservations(row for index in compiled.indexes for row in index.reserved)
 
     def track(self, key: str) -> None:

@@ -102,10 +102,12 @@ def _skewed(
     problem: Problem, spots: tuple[Spot, ...], constraint: _Constraint, owned: list[tuple[Spot, Pod, Spread]]
 ) -> Iterator[Violation]:
     key, well_known = constraint.spread.key, problem.options.well_known
-    offered = _offered(problem, constraint.filtered_by, key)
+    offered = offered_domains(problem, constraint.filtered_by, key)
+    known = set(offered)
     if constraint.spread.node_affinity is Policy.IGNORE:
         anybody = replace(constraint.filtered_by, selector=EMPTY, terms=())
-        offered &= _offered(problem, anybody, key)
+        known |= offered_domains(problem, anybody, key)
+        offered &= offered_domains(problem, anybody, key)
     counts: Counter[str] = Counter(dict.fromkeys(offered, 0))
     there: Counter[str] = Counter()
     for spot in spots:
@@ -121,7 +123,8 @@ def _skewed(
         domains = spot.domains(key, well_known)
         if domains.absent or domains.unknown or not domains.values:
             yield Violation("spread-domain", f"{pod.key} is spread by {key}, which {spot.name} does not pin")
-        floor = _floor(counts, spread.min_domains)
+        too_few = spread.min_domains is not None and len(known | counts.keys()) < spread.min_domains
+        floor = 0 if too_few else min(counts.values(), default=inf)
         for value in domains.values:
             arrivals[value][pod] = min(floor + spread.max_skew, arrivals[value].get(pod, inf))
     for value, came in arrivals.items():
@@ -136,13 +139,7 @@ def _skewed(
                 break
 
 
-def _floor(counts: Counter[str], min_domains: int | None) -> float:
-    if not counts:
-        return inf
-    return 0 if min_domains is not None and len(counts) < min_domains else min(counts.values())
-
-
-def _offered(problem: Problem, shape: Shape, key: str) -> frozenset[str]:
+def offered_domains(problem: Problem, shape: Shape, key: str) -> frozenset[str]:
     """The values of a key that usable pools offer to such a pod."""
     well_known = problem.options.well_known
     found: set[str] = set()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dovetail.core import labels
 from dovetail.core.pods import Labels, Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
@@ -30,6 +29,14 @@ class Terms:
     owned: tuple[GroupKey, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """Where an ask could go, room and topology aside: which nodes, and which pools with the state a claim begins in."""
+
+    nodes: int
+    pools: dict[int, State]
+
+
 class Compiled:
     """One problem, compiled."""
 
@@ -47,14 +54,20 @@ class Compiled:
         self._soft_taints = any(one.effect is Effect.PREFER_NO_SCHEDULE for one in taints)
         #: By identity, with the shape beside it so that the identity stays its own; hashing a shape is slow.
         self._ladders: dict[int, tuple[Shape, tuple[Terms, ...]]] = {}
+        self._same: dict[int, tuple[Shape, Shape]] = {}
+        self._distinct: dict[Shape, Shape] = {shape: shape for shape in self.table.bound}
+        self._inverse: dict[int, tuple[Shape, tuple[GroupKey, ...]]] = {}
+        self._reaches: dict[Terms, Reach] = {}
+        #: One object for every group key, so that comparing two is comparing identities.
+        self._keys: dict[GroupKey, GroupKey] = {}
         self._selected: dict[GroupKey, dict[tuple[str, Labels], bool]] = {}
+        self._avoided: dict[tuple[str, Labels], tuple[GroupKey, ...]] = {}
+        self._waiting = [pod for pod in snapshot.pods if pod.state is PodState.PENDING]
+        self._leaving = tuple(number for number, node in enumerate(self.table.nodes) if node.leaving)
         self._eligible: dict[tuple[NodeFilter, str], frozenset[str]] = {}
         self._base_counts: dict[GroupKey, Group] = {}
         self._levels: dict[str, Levels] = {}
-        self._bound_inverse: dict[Shape, tuple[GroupKey, ...]] = {
-            shape: self.inverse_keys(shape) for shape in self.table.bound if shape.apart.required
-        }
-        inverse = {key for keys in self._bound_inverse.values() for key in keys}
+        inverse = {key for shape in self.table.bound for key in self.inverse_keys(shape)}
         self._ordered_inverse: tuple[GroupKey, ...] = tuple(sorted(inverse, key=lambda one: one.order))
         self.usage: dict[str, Resources] = self._pool_usage()
 
@@ -62,11 +75,42 @@ class Compiled:
 
     def pending(self, without: Iterable[int]) -> list[Pod]:
         """The pods to plan: those that wait, and those of nodes that leave."""
-        found = [pod for pod in self.problem.snapshot.pods if pod.state is PodState.PENDING]
-        leaving = {number for number, node in enumerate(self.table.nodes) if node.leaving} | set(without)
-        for number in sorted(leaving):
+        found = list(self._waiting)
+        for number in sorted({*self._leaving, *without}):
             found += self.table.moving.get(number, ())
         return found
+
+    def same(self, shape: Shape) -> Shape:
+        """The one object that stands for all shapes equal to this one; a shape is hashed once."""
+        found = self._same.get(id(shape))
+        if found is None:
+            found = self._same[id(shape)] = (shape, self._distinct.setdefault(shape, shape))
+        return found[1]
+
+    def reach(self, rung: Terms) -> Reach:
+        """Where an ask could go; it does not depend on what is planned."""
+        found = self._reaches.get(rung)
+        if found is None:
+            found = self._reaches[rung] = self._reached(rung.ask)
+        return found
+
+    def _reached(self, ask: Ask) -> Reach:
+        table = self.table
+        nodes = table.admitting(ask.labels) & table.tolerated(ask.tolerations) & table.open & ~table.overdrawn
+        if ask.shape.volumes.places:
+            places = 0
+            for place in ask.shape.volumes.places:
+                places |= table.admitting(place)
+            nodes &= places
+        pools: dict[int, State] = {}
+        for number, states in enumerate(self.states):
+            start = states.start
+            if start is None or untolerated(states.index.pool.taints, ask.tolerations):
+                continue
+            state = start.asked(ask.labels)
+            if state is not None:
+                pools[number] = state
+        return Reach(nodes, pools)
 
     def rungs(self, shape: Shape) -> tuple[Terms, ...]:
         """What a shape asks, from all its wishes down to none."""
@@ -81,12 +125,26 @@ class Compiled:
         keys = [spread_key(shape, one) for one in ask.spread]
         keys += [term_key(shape, one, Kind.NEAR, namespaces) for one in ask.near]
         keys += [term_key(shape, one, Kind.APART, namespaces) for one in ask.apart]
-        return tuple(dict.fromkeys(keys))
+        return tuple(dict.fromkeys(self._keys.setdefault(key, key) for key in keys))
 
     def inverse_keys(self, shape: Shape) -> tuple[GroupKey, ...]:
         """The groups that make others keep away from pods of this shape."""
-        namespaces = self.problem.snapshot.namespaces
-        return tuple(term_key(shape, one, Kind.INVERSE, namespaces) for one in shape.apart.required)
+        if not shape.apart.required:
+            return ()
+        found = self._inverse.get(id(shape))
+        if found is None:
+            namespaces = self.problem.snapshot.namespaces
+            keys = (term_key(shape, one, Kind.INVERSE, namespaces) for one in shape.apart.required)
+            found = self._inverse[id(shape)] = (shape, tuple(self._keys.setdefault(key, key) for key in keys))
+        return found[1]
+
+    def avoided(self, shape: Shape) -> tuple[GroupKey, ...]:
+        """The groups by which pods that run already keep this one away."""
+        which = (shape.namespace, shape.labels)
+        found = self._avoided.get(which)
+        if found is None:
+            found = self._avoided[which] = tuple(key for key in self._ordered_inverse if self.selects(key, shape))
+        return found
 
     def selects(self, key: GroupKey, shape: Shape) -> bool:
         """Whether a group counts pods with this shape's labels; many shapes have the same."""
@@ -100,24 +158,23 @@ class Compiled:
 
     # ---- topology
 
-    def bound_inverse_keys(self) -> Iterable[GroupKey]:
-        return self._ordered_inverse
-
     def group(self, key: GroupKey, without: int) -> Group:
         """A group as it stands before planning, pods of nodes that leave not counted."""
         base = self._base_counts.get(key)
         if base is None:
             base = self._base_counts[key] = self._counted(key, self.table.open)
-        if not without:
-            return base.copy()
-        return self._counted(key, self.table.open & ~without)
+        group = base.copy()
+        for number in bits(without & self.table.open):
+            self._discount(group, number)
+        if key.kind is Kind.SPREAD and not group.is_host:
+            group.eligible = self.eligible(key, without)
+        return group
 
     def _counted(self, key: GroupKey, nodes: int) -> Group:
         group = Group(key)
         passing = self.table.passing(key.node_filter) & nodes
         for shape, on_nodes in self.table.bound.items():
-            inverse = key.kind is Kind.INVERSE
-            if not (key in self._bound_inverse.get(shape, ()) if inverse else self.selects(key, shape)):
+            if not self._counts(key, shape):
                 continue
             for number, count in on_nodes.items():
                 if not passing >> number & 1:
@@ -128,17 +185,33 @@ class Compiled:
                     group.add(domain, count)
         return group
 
-    def eligible(self, key: GroupKey) -> frozenset[str]:
-        """The domains a spread looks at: those its owners could be in."""
-        known = (key.node_filter, key.key)
-        found = self._eligible.get(known)
-        if found is None:
-            found = self._eligible[known] = self._domains(key.node_filter, key.key)
-        return found
+    def _counts(self, key: GroupKey, shape: Shape) -> bool:
+        """Whether a group counts pods of a shape that run."""
+        return key in self.inverse_keys(shape) if key.kind is Kind.INVERSE else self.selects(key, shape)
 
-    def _domains(self, chosen: NodeFilter, key: str) -> frozenset[str]:
-        passing = self.table.passing(chosen) & self.table.open
-        found = {value for value, nodes in self.table.domains(key).items() if nodes & passing}
+    def _discount(self, group: Group, number: int) -> None:
+        """Take the pods of a node that leaves out of a group."""
+        if group.is_host:
+            group.forget_host(number)
+            return
+        domain = self.table.value(number, group.key.key)
+        if domain is None or not self.table.passing(group.key.node_filter) >> number & 1:
+            return
+        for shape, count in self.table.on_node.get(number, {}).values():
+            if self._counts(group.key, shape):
+                group.add(domain, -count)
+
+    def eligible(self, key: GroupKey, without: int) -> frozenset[str]:
+        """The domains a spread looks at: those its owners could be in, on nodes that stay or on what is for sale."""
+        known = (key.node_filter, key.key)
+        sold = self._eligible.get(known)
+        if sold is None:
+            sold = self._eligible[known] = self._sold(key.node_filter, key.key)
+        passing = self.table.passing(key.node_filter) & self.table.open & ~without
+        return sold.union(value for value, nodes in self.table.domains(key.key).items() if nodes & passing)
+
+    def _sold(self, chosen: NodeFilter, key: str) -> frozenset[str]:
+        found: set[str] = set()
         for states in self.states:
             pool = states.index.pool
             if chosen.tolerations is not None and untolerated(pool.taints, chosen.tolerations):
@@ -167,6 +240,15 @@ class Compiled:
             base.fill(amounts)
         return base.copy()
 
+    def usage_without(self, without: int) -> dict[str, Resources]:
+        """What the nodes of each pool have together if some leave."""
+        found = dict(self.usage)
+        for number in bits(without & self.table.open):
+            node = self.table.nodes[number]
+            if node.pool is not None:
+                found[node.pool] = found[node.pool] - node.capacity.merged({"nodes": 1})
+        return found
+
     def _pool_usage(self) -> dict[str, Resources]:
         """What the nodes of each pool have together, a node among it; those that leave no longer count."""
         found: dict[str, Resources] = {}
@@ -186,6 +268,3 @@ def _states_for(states: States, chosen: NodeFilter) -> Iterable[State]:
         state = start if one is None else start.asked(one)
         if state is not None:
             yield state
-
-
-HOSTNAME = labels.HOSTNAME

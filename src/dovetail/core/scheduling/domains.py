@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.groups import Group, Kind, least
 from dovetail.core.scheduling.tickets import Ticket, Tie
 
@@ -58,7 +57,7 @@ def shared_out(counts: dict[str, int], domains: Iterable[str], pods: int) -> dic
     return quotas
 
 
-def allowed(compiled: Compiled, ticket: Ticket, key: str) -> Allowed:
+def allowed(ticket: Ticket, key: str) -> Allowed:
     """What the ties of a ticket by one label leave open just now."""
     only: frozenset[str] | None = None
     never: set[str] = set()
@@ -66,7 +65,7 @@ def allowed(compiled: Compiled, ticket: Ticket, key: str) -> Allowed:
     for tie in ticket.ties[key]:
         match tie.rule:
             case Kind.SPREAD:
-                chosen: frozenset[str] | None = _even(compiled, tie)
+                chosen: frozenset[str] | None = _even(tie)
                 strict = True
             case Kind.NEAR:
                 chosen = _populated(ticket, tie, key)
@@ -82,12 +81,11 @@ def allowed(compiled: Compiled, ticket: Ticket, key: str) -> Allowed:
     return Allowed(only, frozenset(never), strict, weights)
 
 
-def _even(compiled: Compiled, tie: Tie) -> frozenset[str]:
+def _even(tie: Tie) -> frozenset[str]:
     """The domains where one more stays within the skew."""
     group = tie.group
-    eligible = compiled.eligible(group.key)
-    limit = least(group, eligible) + group.key.max_skew - tie.itself
-    return frozenset(one for one in eligible if group.counts.get(one, 0) <= limit)
+    limit = least(group, group.eligible) + group.key.max_skew - tie.itself
+    return frozenset(one for one in group.eligible if group.counts.get(one, 0) <= limit)
 
 
 def _populated(ticket: Ticket, tie: Tie, key: str) -> frozenset[str] | None:

@@ -183,7 +183,7 @@ def _reserved(case: _Case) -> _Found | None:
 
 def _topology(case: _Case) -> _Found | None:
     for key in case.ticket.ties:
-        if allowed(case.board.compiled, case.ticket, key).impossible:
+        if allowed(case.ticket, key).impossible:
             return _Found("topology", _told(case.ticket, key))
     for key in case.ticket.ties:
         return _Found("topology", _told(case.ticket, key))

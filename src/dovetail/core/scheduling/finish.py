@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.pods import Pod, Shape
-from dovetail.core.requirements import Requirements, is_in
+from dovetail.core.requirements import Requirement, Requirements, is_in
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.board import Board, ClaimBin
 from dovetail.core.scheduling.compiled import Terms
 from dovetail.core.scheduling.explain import refusal
-from dovetail.core.scheduling.flexibility import MinValues, met
+from dovetail.core.scheduling.flexibility import MinValues, met, reached
 from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.problem import Choice, Claim, Placed, Plan, Refused
 from dovetail.core.scheduling.states import State
@@ -70,7 +70,7 @@ class _Finisher:
         chosen = tuple(index.types[position] for position, _ in kept)
         rows = self._rows(bin_, index, kept) if not held else [kept[0][1]]
         capacity_types = {row.capacity_type for row in rows if row.capacity_type is not None}
-        narrowed = [is_in(labels.INSTANCE_TYPE, *(one.name for one in chosen))]
+        narrowed = [Requirement(labels.INSTANCE_TYPE, frozenset(one.name for one in chosen))]
         if capacity_types:
             narrowed.append(is_in(labels.CAPACITY_TYPE, *capacity_types))
         if held:
@@ -132,37 +132,31 @@ def _ranking(index: PoolIndex, slots: int) -> tuple[tuple[int, Offering], ...]:
 def _flexible(
     index: PoolIndex, bin_: ClaimBin, ranked: list[tuple[int, Offering]], most: int
 ) -> list[tuple[int, Offering]]:
-    """The cheapest types that keep minValues when the list is cut (S4.7); empty where it cannot be kept."""
-    kept = ranked[:most]
-    for position in range(most, len(ranked) + 1):
-        if met(index, bin_.state, _mask(kept), bin_.min_values):
-            return kept
-        if position < len(ranked):
-            kept = _swapped_in(index, bin_, kept, ranked[position])
-    return kept if met(index, bin_.state, _mask(kept), bin_.min_values) else []
+    """The cheapest types that keep minValues when the list is cut (S4.7); empty where it cannot be kept.
+
+    Where the cheapest alone are not varied enough, each key first gets the cheapest type of every value it needs.
+    """
+    needed: set[int] = set()
+    for key, wanted in bin_.min_values if len(ranked) > most else ():
+        reach = 0
+        for position, _ in ranked:
+            if reach >= wanted:
+                break
+            mask = _mask_of(needed | {position})
+            count = reached(index, bin_.state, mask, ((key, wanted),), bin_.reserved)[key]
+            if count > reach:
+                needed.add(position)
+                reach = count
+    others = [position for position, _ in ranked if position not in needed]
+    chosen = needed.union(others[: max(0, most - len(needed))])
+    if len(chosen) > most or not met(index, bin_.state, _mask_of(chosen), bin_.min_values, bin_.reserved):
+        return []
+    return [entry for entry in ranked if entry[0] in chosen]
 
 
-def _swapped_in(
-    index: PoolIndex, bin_: ClaimBin, kept: list[tuple[int, Offering]], entry: tuple[int, Offering]
-) -> list[tuple[int, Offering]]:
-    """Take one more type in, and let go of the dearest that the minimum does not need."""
-    wider = [*kept, entry]
-    for position in range(len(kept) - 1, -1, -1):
-        without = wider[:position] + wider[position + 1 :]
-        if _spread(index, bin_, without) >= _spread(index, bin_, kept):
-            return without
-    return kept
-
-
-def _spread(index: PoolIndex, bin_: ClaimBin, kept: list[tuple[int, Offering]]) -> int:
-    """How far a choice of types goes towards the minimum."""
-    mask = _mask(kept)
-    return sum(met(index, bin_.state, mask, (one,)) for one in bin_.min_values)
-
-
-def _mask(kept: list[tuple[int, Offering]]) -> int:
+def _mask_of(positions: Iterable[int]) -> int:
     found = 0
-    for position, _ in kept:
+    for position in positions:
         found |= 1 << position
     return found
 

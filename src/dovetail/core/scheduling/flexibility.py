@@ -12,27 +12,27 @@ from dovetail.core.scheduling.states import State
 MinValues = tuple[tuple[str, int], ...]
 
 
-def met(index: PoolIndex, state: State, types: int, wanted: MinValues) -> bool:
-    return all(_count(index, state, types, key, needed) >= needed for key, needed in wanted)
+def met(index: PoolIndex, state: State, types: int, wanted: MinValues, reserved: bool = False) -> bool:
+    return all(_count(index, state, types, key, needed, reserved) >= needed for key, needed in wanted)
 
 
-def reached(index: PoolIndex, state: State, types: int, wanted: MinValues) -> dict[str, int]:
-    return {key: _count(index, state, types, key, None) for key, _ in wanted}
+def reached(index: PoolIndex, state: State, types: int, wanted: MinValues, reserved: bool = False) -> dict[str, int]:
+    return {key: _count(index, state, types, key, None, reserved) for key, _ in wanted}
 
 
-def _count(index: PoolIndex, state: State, types: int, key: str, enough: int | None) -> int:
-    """How many values of a key these types offer; counting stops where there are enough."""
+def _count(index: PoolIndex, state: State, types: int, key: str, enough: int | None, reserved: bool) -> int:
+    """How many values of a key these types offer, at the market or as reserved; enough are enough."""
     if key == labels.INSTANCE_TYPE:
         return types.bit_count()
     admitted = state.labels.get(key)
     found: set[str] = set()
     if key in (labels.ZONE, labels.CAPACITY_TYPE):
-        for position, slot in enumerate(index.slots):
+        for position, slot in enumerate(() if reserved else index.slots):
             if state.slots >> position & 1 and slot.types & types:
                 value = slot.requirements.value(key)
                 if value is not None:
                     found.add(value)
-        for row in state.reserved.rows:
+        for row in state.reserved.rows if reserved else ():
             if row.type_bit & types and (value := row.row.requirements.value(key)) is not None:
                 found.add(value)
         return len(found)

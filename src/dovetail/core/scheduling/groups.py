@@ -68,13 +68,15 @@ class GroupKey:
 class Group:
     """A group with its counts."""
 
-    __slots__ = ("by_bin", "counts", "full", "is_host", "key", "occupied", "passes")
+    __slots__ = ("by_bin", "counts", "eligible", "full", "is_host", "key", "occupied", "passes")
 
     def __init__(self, key: GroupKey) -> None:
         self.key = key
         self.is_host = key.key == labels.HOSTNAME
         #: Pods per domain; for the hostname unused.
         self.counts: dict[str, int] = {}
+        #: The domains a spread looks at.
+        self.eligible: frozenset[str] = frozenset()
         #: Pods per bin, for the hostname only; `occupied` are the bins that have any.
         self.by_bin: dict[int, int] = {}
         self.occupied = 0
@@ -99,8 +101,19 @@ class Group:
         if per_host is not None and now >= per_host:
             self.full |= 1 << bin_number
 
+    def forget_host(self, bin_number: int) -> None:
+        """A node is leaving, and its pods with it."""
+        if self.by_bin.pop(bin_number, None) is not None:
+            self.occupied &= ~(1 << bin_number)
+            self.full &= ~(1 << bin_number)
+
     def add(self, domain: str, count: int) -> None:
-        self.counts[domain] = self.counts.get(domain, 0) + count
+        """Count pods in a domain, or take some away; a domain without any is not in the counts."""
+        now = self.counts.get(domain, 0) + count
+        if now:
+            self.counts[domain] = now
+        else:
+            self.counts.pop(domain, None)
 
     @property
     def per_host(self) -> int | None:

@@ -197,6 +197,10 @@ class PoolIndex:
                 found |= 1 << position
         return found
 
+    def delivering(self, slots: int, types: int) -> int:
+        """Of these slots, those that can deliver one of these types."""
+        return sum(1 << position for position in bits(slots) if self.slots[position].types & types)
+
     def deliverable(self, slots: int) -> int:
         """The types that at least one of these slots can deliver."""
         found = 0

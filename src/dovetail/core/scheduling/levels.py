@@ -1,68 +1,82 @@
 """Which bins still have about this much room: a coarse answer for all of them at once.
 
-Room for a resource is cut into a few hundred levels; for each of the lower ones there is a set of bins that have at
-least that much, and bins above them are simply roomy. Asking is one look-up and never leaves out a bin that would fit;
-a bin it lets through may still turn out too small. Bins only lose room, so over a whole plan each leaves each set at
-most once, and a bin that is opened and stays roomy costs one bit.
+Room for a resource is cut into levels, eight to every doubling, twenty doublings down from the most there is. For each
+level there is a set of bins that have at least that much; bins in the top quarter are simply roomy. Asking is one
+look-up and never leaves out a bin that would fit; a bin it lets through has at most an eighth too little, unless it
+is roomy. Bins only lose room, so over a whole plan each leaves each set at most once, and a bin that is opened and
+stays roomy costs one bit.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-LEVELS: Final = 256
-#: From this level up a bin is roomy.
-ROOMY: Final = LEVELS // 4
+_STEPS_BITS: Final = 3
+_STEPS: Final = 1 << _STEPS_BITS
+_DOUBLINGS: Final = 20
+_EXACT_BITS: Final = _STEPS_BITS + 1
 
 
 class Levels:
-    __slots__ = ("_at", "_roomy", "_sets", "_unit")
+    __slots__ = ("_at", "_floor", "_roomy", "_sets", "_top")
 
     def __init__(self, most: int) -> None:
         """`most` is the largest amount that occurs."""
-        self._unit = max(1, -(-most // LEVELS))
-        self._sets = [0] * ROOMY
+        self._floor = max(_EXACT_BITS, most.bit_length() - _DOUBLINGS)
+        #: From this level up a bin is roomy.
+        self._top = max(1, self._raw(max(1, most // 4)))
+        self._sets = [0] * self._top
         self._roomy = 0
-        self._at: dict[int, int] = {}
+        self._at: list[int | None] = []
 
     def copy(self) -> Levels:
         twin = Levels.__new__(Levels)
-        twin._unit, twin._roomy = self._unit, self._roomy
+        twin._floor, twin._top, twin._roomy = self._floor, self._top, self._roomy
         twin._sets = list(self._sets)
-        twin._at = dict(self._at)
+        twin._at = self._at.copy()
         return twin
 
-    def is_roomy(self, amount: int) -> bool:
-        return amount // self._unit >= ROOMY
+    def _raw(self, amount: int) -> int:
+        """The level of an amount: its leading bits, counted from the floor; -1 for less than nothing."""
+        length = amount.bit_length()
+        if amount < 0:
+            return -1
+        if length <= self._floor:
+            # Small counts (devices, pods) are told apart one by one; of large units only none from some.
+            return amount if self._floor == _EXACT_BITS else min(amount, 1)
+        base = 1 << _EXACT_BITS if self._floor == _EXACT_BITS else 2
+        return base + (length - self._floor - 1) * _STEPS + (amount >> (length - 1 - _STEPS_BITS) & (_STEPS - 1))
 
-    def _level(self, amount: int) -> int:
-        """How many whole units an amount is good for, as far as that is told apart; -1 for less than nothing."""
-        return min(ROOMY, max(-1, amount // self._unit))
+    def is_roomy(self, amount: int) -> bool:
+        return self._raw(amount) >= self._top
 
     def fill(self, amounts: dict[int, int]) -> None:
         """Enter many bins at once: each into the set of its level, then every set into those below it."""
+        self._at = [None] * (max(amounts, default=-1) + 1)
         for number, amount in amounts.items():
-            level = self._at[number] = self._level(amount)
-            if level == ROOMY:
+            level = self._at[number] = min(self._top, self._raw(amount))
+            if level == self._top:
                 self._roomy |= 1 << number
             elif level >= 0:
                 self._sets[level] |= 1 << number
         running = 0
-        for level in range(ROOMY - 1, -1, -1):
+        for level in range(self._top - 1, -1, -1):
             running |= self._sets[level]
             self._sets[level] = running
 
     def put(self, number: int, amount: int) -> None:
         """Enter a bin, or move it down to where it belongs now."""
-        level = self._level(amount)
-        before = self._at.get(number)
+        level = min(self._top, self._raw(amount))
+        if number >= len(self._at):
+            self._at.extend([None] * (number + 1 - len(self._at)))
+        before = self._at[number]
         if level == before:
             return
         self._at[number] = level
         bit = 1 << number
-        if level == ROOMY:
+        if level == self._top:
             self._roomy |= bit
-        elif before is None or before == ROOMY:
+        elif before is None or before == self._top:
             self._roomy &= ~bit
             for each in range(level + 1):
                 self._sets[each] |= bit
@@ -72,5 +86,5 @@ class Levels:
 
     def at_least(self, amount: int) -> int:
         """Every bin that may have this much room, and perhaps some that have less."""
-        level = amount // self._unit
-        return self._sets[level] | self._roomy if level < ROOMY else self._roomy
+        level = self._raw(amount)
+        return self._sets[level] | self._roomy if level < self._top else self._roomy

@@ -1,15 +1,16 @@
 """A pool's limits while claims are being planned.
 
 A claim may become any of its types, so what it will take of a limit is not known yet. Each claim holds what the
-*smallest* of its types would take; that much is certain to be needed. When all is packed, the slack that is left is
-given to claims in order, as the larger types they may still choose. However they are launched, the limit holds; and a
-claim that narrows hands back what it no longer could take.
+*smallest* of its types would take, or so many of the smallest as its minValues demand; that much is certain to be
+needed. One that is bought from a reservation cannot choose, and holds what the largest would take. When all is packed,
+the slack that is left is given to claims in order, as the larger types they may still choose. However they are
+launched, the limit holds; and a claim that narrows hands back what it no longer could take.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.index import PoolIndex
@@ -20,36 +21,36 @@ NODES = "nodes"
 class _Sizes:
     """Types by how much of one resource they have: which have at most so much, and the smallest of a set."""
 
-    __slots__ = ("_amounts", "_masks")
+    __slots__ = ("_amounts", "masks")
 
     def __init__(self, amounts: list[int]) -> None:
         by_amount: dict[int, int] = {}
         for position, amount in enumerate(amounts):
             by_amount[amount] = by_amount.get(amount, 0) | 1 << position
         self._amounts = sorted(by_amount)
-        self._masks, mask = [0], 0
+        self.masks, mask = [0], 0
         for amount in self._amounts:
             mask |= by_amount[amount]
-            self._masks.append(mask)
+            self.masks.append(mask)
 
     def at_most(self, amount: int) -> int:
-        return self._masks[bisect_right(self._amounts, amount)]
+        return self.masks[bisect_right(self._amounts, amount)]
 
     def smallest(self, types: int) -> int:
         """The lowest-numbered of the smallest types in a set that is not empty."""
         low, high = 0, len(self._amounts)  # masks[low] never meets the set, masks[high] always does
         while high - low > 1:
             middle = (low + high) // 2
-            if self._masks[middle] & types:
+            if self.masks[middle] & types:
                 high = middle
             else:
                 low = middle
-        found = self._masks[high] & types
+        found = self.masks[high] & types
         return (found & -found).bit_length() - 1
 
     def largest_amount(self, types: int) -> int:
         for position in range(len(self._amounts), 0, -1):
-            if types & ~self._masks[position - 1]:
+            if types & ~self.masks[position - 1]:
                 return self._amounts[position - 1]
         return 0
 
@@ -63,7 +64,7 @@ class PoolLimit:
         self._index = index
         #: What is left of each limited resource, claims already taken off.
         self.left = left
-        self._held: dict[int, int] = {}
+        self._held: dict[int, dict[str, int]] = {}
         self._sizes = {
             name: _Sizes([self._takes(position, name) for position in range(len(index.types))])
             for name in sorted(left, key=lambda name: (name == NODES, name))
@@ -82,25 +83,28 @@ class PoolLimit:
 
     def fitting(self, claim: int | None, types: int) -> int:
         """Of these types, those the claim (None: a new one) could become without breaking the limit."""
-        held = self._held.get(claim) if claim is not None else None
+        held = self._held.get(claim, {}) if claim is not None else {}
         for name, left in self.left.items():
-            room = left if held is None else left + self._takes(held, name)
-            types &= self._sizes[name].at_most(room)
+            types &= self._sizes[name].at_most(left + held.get(name, 0))
         return types
 
+    def smallest(self, types: int, enough: Callable[[int], bool] | None) -> int:
+        """The smallest of these types; or, where one is not enough, so many of the smallest as are."""
+        sizes = next(iter(self._sizes.values()))
+        if enough is None:
+            return 1 << sizes.smallest(types)
+        return next((types & mask for mask in sizes.masks if types & mask and enough(types & mask)), types)
+
     def hold(self, claim: int, types: int) -> None:
-        """Set aside what the smallest of these types takes; they have been found fitting."""
+        """Set aside the most that any of these types takes; they have been found fitting."""
         self.release(claim)
-        smallest = next(iter(self._sizes.values())).smallest(types)
-        self._held[claim] = smallest
-        for name in self.left:
-            self.left[name] -= self._takes(smallest, name)
+        held = self._held[claim] = {name: sizes.largest_amount(types) for name, sizes in self._sizes.items()}
+        for name, amount in held.items():
+            self.left[name] -= amount
 
     def release(self, claim: int) -> None:
-        held = self._held.pop(claim, None)
-        if held is not None:
-            for name in self.left:
-                self.left[name] += self._takes(held, name)
+        for name, amount in self._held.pop(claim, {}).items():
+            self.left[name] += amount
 
     def settle(self, claim: int, types: int) -> int:
         """The types a packed claim may keep; the most any of them takes is set aside from now on."""

@@ -36,7 +36,9 @@ class NodeTable:
         "moving",
         "nodes",
         "numbers",
+        "on_node",
         "open",
+        "overdrawn",
         "ports",
         "room",
     )
@@ -52,13 +54,20 @@ class NodeTable:
         self._admitting: dict[Requirement, int] = {}
         for number, node in enumerate(self.nodes):
             self._enter(number, node)
+        #: Nodes that hold more than they should; they take nobody.
+        self.overdrawn = 0
         #: How many pods of a shape run on each node.
         self.bound: dict[Shape, dict[int, int]] = {}
+        #: The same by node: which shapes run there, and how many of each.
+        self.on_node: dict[int, dict[int, tuple[Shape, int]]] = {}
         #: Pods of nodes that are leaving, by node: they will have to go elsewhere.
         self.moving: dict[int, list[Pod]] = {}
         self.ports: dict[int, list[HostPort]] = {}
         self.attached: dict[int, dict[str, set[str]]] = {}
         self.room: list[Resources] = self._rooms(pods, daemons)
+        for number, room in enumerate(self.room):
+            if any(amount < 0 for amount in room.values()):
+                self.overdrawn |= 1 << number
 
     def _enter(self, number: int, node: Node) -> None:
         bit = 1 << number
@@ -91,14 +100,17 @@ class NodeTable:
             used[number] = used[number] + shape.requests
             if pod.owner == DAEMONSET:
                 by_daemons[number] = by_daemons[number] + shape.requests
-            on_nodes = self.bound.setdefault(shape, {})
-            on_nodes[number] = on_nodes.get(number, 0) + 1
+            here = self.on_node.setdefault(number, {})
+            here[id(shape)] = (shape, here[id(shape)][1] + 1 if id(shape) in here else 1)
             if pod.owner not in (DAEMONSET, MIRROR):
                 self.moving.setdefault(number, []).append(pod)
             if shape.ports:
                 self.ports.setdefault(number, []).extend(shape.ports)
             for driver, claim in shape.volumes.attached:
                 self.attached.setdefault(number, {}).setdefault(driver, set()).add(claim)
+        for number, here in self.on_node.items():
+            for shape, count in here.values():
+                self.bound.setdefault(shape, {})[number] = count
         expected = self._expected(daemons)
         return [
             node.allocatable - used[number] - _still_to_come(expected[number], by_daemons[number])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dovetail.core.pods import Pod, Shape
+from dovetail.core.pods import Labels, Pod, Shape
 from dovetail.core.resources import CPU, MEMORY
 from dovetail.core.scheduling.accept import Acceptor
 from dovetail.core.scheduling.board import Board
@@ -23,9 +23,7 @@ from dovetail.core.scheduling.finish import finished
 from dovetail.core.scheduling.groups import Group, GroupKey, Kind
 from dovetail.core.scheduling.index import bits
 from dovetail.core.scheduling.problem import Plan, Problem
-from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Demand, Ticket
-from dovetail.core.taints import untolerated
 
 
 def solve(problem: Problem) -> Plan:
@@ -54,23 +52,27 @@ class _Queue:
         return len(self.pods) - self.done
 
 
-def queues(pods: Iterable[Pod]) -> list[_Queue]:
+def queues(compiled: Compiled, pods: Iterable[Pod]) -> list[_Queue]:
     """Pods by shape, in the order they are planned."""
     by_identity: dict[int, list[Pod]] = {}
-    shapes: dict[int, Shape] = {}
     for pod in pods:
-        known = id(pod.shape)
-        if known not in by_identity:
-            by_identity[known], shapes[known] = [], pod.shape
-        by_identity[known].append(pod)
-    by_shape: dict[Shape, list[Pod]] = {}
-    for known, found in by_identity.items():
-        by_shape.setdefault(shapes[known], []).extend(found)
-    ordered = []
-    for shape, found in by_shape.items():
-        found.sort(key=lambda pod: (pod.created, pod.uid, pod.name))
-        ordered.append(_Queue(shape, found))
-    return sorted(ordered, key=_turn)
+        known = by_identity.get(id(pod.shape))
+        if known is None:
+            by_identity[id(pod.shape)] = [pod]
+        else:
+            known.append(pod)
+    by_shape: dict[int, _Queue] = {}
+    for found in by_identity.values():
+        shape = compiled.same(found[0].shape)
+        queue = by_shape.get(id(shape))
+        if queue is None:
+            by_shape[id(shape)] = _Queue(shape, found)
+        else:
+            queue.pods += found
+    for queue in by_shape.values():
+        if len(queue.pods) > 1:
+            queue.pods.sort(key=lambda pod: (pod.created, pod.uid, pod.name))
+    return sorted(by_shape.values(), key=_turn)
 
 
 def _turn(queue: _Queue) -> tuple[int, int, int, float, str, str]:
@@ -89,24 +91,28 @@ class _Packer:
     def __init__(self, compiled: Compiled, without: list[int]) -> None:
         self.compiled = compiled
         self.without = sum(1 << number for number in set(without))
-        self.queues = queues(compiled.pending(without))
+        self.queues = queues(compiled, compiled.pending(without))
         names = sorted({name for queue in self.queues for name in queue.shape.requests})
         self.board = Board(compiled, {name: column for column, name in enumerate(names)}, self.without)
         self.acceptor = Acceptor(self.board)
         self.groups: dict[GroupKey, Group] = {}
         self._tickets: dict[Terms, Ticket] = {}
-        self._counting: dict[int, list[Group]] = {}
-        self._avoiding: dict[int, list[Group]] = {}
+        self._selected: dict[tuple[str, Labels], tuple[list[Group], list[Group]]] = {}
         self._register()
 
     def _register(self) -> None:
         """Every group anybody in this plan is counted by or has to obey."""
-        keys: dict[GroupKey, None] = dict.fromkeys(self.compiled.bound_inverse_keys())
+        compiled = self.compiled
+        keys: dict[GroupKey, None] = {}
         for queue in self.queues:
             if queue.shape.problem is None:
-                for rung in self.compiled.rungs(queue.shape):
+                keys.update(dict.fromkeys(compiled.avoided(queue.shape)))
+        keys = dict.fromkeys(sorted(keys, key=lambda one: one.order))
+        for queue in self.queues:
+            if queue.shape.problem is None:
+                for rung in compiled.rungs(queue.shape):
                     keys.update(dict.fromkeys(rung.owned))
-                keys.update(dict.fromkeys(self.compiled.inverse_keys(queue.shape)))
+                keys.update(dict.fromkeys(compiled.inverse_keys(queue.shape)))
         for key in keys:
             group = self.groups[key] = self.compiled.group(key, self.without)
             if not group.is_host:
@@ -126,17 +132,11 @@ class _Packer:
     def _serve(self, queue: _Queue) -> bool:
         """Place what can be placed of one shape, each pod with as many of its wishes as can be had."""
         before = queue.done
-        tickets = [self._ticket(rung) for rung in self.compiled.rungs(queue.shape)]
-        for ticket in tickets:
-            ticket.quotas = self._quotas(ticket, queue.waiting) if ticket is tickets[0] else None
-        while queue.waiting:
-            placed = 0
-            for ticket in tickets:
-                placed = self._place(ticket, queue)
-                if placed:
-                    break
-            if not placed:
-                break
+        rungs = self.compiled.rungs(queue.shape)
+        first = self._ticket(rungs[0])
+        first.quotas = self._quotas(first, queue.waiting)
+        while queue.waiting and any(self._place(self._ticket(rung), queue) for rung in rungs):
+            pass
         return queue.done > before
 
     def _quotas(self, ticket: Ticket, pods: int) -> tuple[str, dict[str, int]] | None:
@@ -151,7 +151,7 @@ class _Packer:
         if len(spreads) > 1 or any(tie.rule not in (Kind.SPREAD, None) or not tie.itself for tie in ties):
             return None
         leading = (spreads or ties)[0].group
-        eligible = self.compiled.eligible(leading.key)
+        eligible = self.compiled.eligible(leading.key, self.without)
         minimum = leading.key.min_domains
         if not eligible or (minimum is not None and len(eligible) < minimum):
             return None
@@ -168,25 +168,13 @@ class _Packer:
         return found
 
     def _written(self, rung: Terms) -> Ticket:
-        ask, compiled = rung.ask, self.compiled
-        shape = ask.shape
-        table = compiled.table
-        nodes = table.admitting(ask.labels) & table.tolerated(ask.tolerations) & self.board.open_nodes
-        if shape.volumes.places:
-            nodes &= sum_masks(table.admitting(place) for place in shape.volumes.places)
-        pools: dict[int, State] = {}
-        for number, states in enumerate(compiled.states):
-            start = states.start
-            if start is None or untolerated(states.index.pool.taints, ask.tolerations):
-                continue
-            state = start.asked(ask.labels)
-            if state is not None:
-                pools[number] = state
+        shape = rung.ask.shape
+        reach = self.compiled.reach(rung)
         columns = self.board.columns
         demands = tuple(
             Demand(columns[name], name, amount) for name, amount in sorted(shape.requests.items()) if amount
         )
-        ticket = Ticket(ask, demands, nodes, pools)
+        ticket = Ticket(rung.ask, demands, reach.nodes & self.board.open_nodes, reach.pools)
         self._tie(ticket, rung)
         return ticket
 
@@ -203,26 +191,25 @@ class _Packer:
                 ticket.tie(group, None, True)
 
     def _counted_by(self, shape: Shape) -> list[Group]:
-        found = self._counting.get(id(shape))
-        if found is None:
-            inverse = frozenset(self.compiled.inverse_keys(shape))
-            found = [
-                group
-                for key, group in self.groups.items()
-                if (key in inverse if key.kind is Kind.INVERSE else self.compiled.selects(key, shape))
-            ]
-            self._counting[id(shape)] = found
-        return found
+        """The groups that count a pod of this shape: those that select it, and those its own anti-affinity made."""
+        inverse = [self.groups[key] for key in self.compiled.inverse_keys(shape)]
+        return [*self._selecting(shape)[0], *dict.fromkeys(inverse)]
 
     def _kept_away_by(self, shape: Shape) -> list[Group]:
-        found = self._avoiding.get(id(shape))
+        return self._selecting(shape)[1]
+
+    def _selecting(self, shape: Shape) -> tuple[list[Group], list[Group]]:
+        """The groups whose selector finds a pod's labels: those that count it, and those it must keep away from.
+
+        Many shapes have the same labels, so this is asked once for each set of them.
+        """
+        which = (shape.namespace, shape.labels)
+        found = self._selected.get(which)
         if found is None:
-            found = [
-                group
-                for key, group in self.groups.items()
-                if key.kind is Kind.INVERSE and self.compiled.selects(key, shape)
-            ]
-            self._avoiding[id(shape)] = found
+            found = self._selected[which] = ([], [])
+            for key, group in self.groups.items():
+                if self.compiled.selects(key, shape):
+                    found[key.kind is Kind.INVERSE].append(group)
         return found
 
     # ---- placing
@@ -234,7 +221,7 @@ class _Packer:
             if ticket.quotas is not None:
                 where[key] = found = rationed(ticket.quotas[1], ties)
             else:
-                where[key] = found = allowed(self.compiled, ticket, key)
+                where[key] = found = allowed(ticket, key)
             if found.impossible:
                 return 0
         for number in bits(self._candidates(ticket, where)):
@@ -257,8 +244,11 @@ class _Packer:
             if tie.group.occupied or not tie.itself:
                 found &= tie.group.occupied
         for key, chosen in where.items():
-            if chosen.strict or chosen.never:
+            if chosen.strict:
                 found &= self._somewhere(key, chosen)
+            elif chosen.never:
+                # A node without the label is in no domain, so nothing there is too near.
+                found &= self._somewhere(key, chosen) | ~sum_masks(self.board.where.get(key, {}).values())
         return found
 
     def _crowded(self, group: Group, limit: int | None) -> int:

@@ -164,7 +164,9 @@ class States:
 
     def _made(self, labels: Requirements) -> State | None:
         index = self.index
-        types, slots = index.types_admitting(labels), index.slots_admitting(labels)
+        types = index.types_admitting(labels)
+        # A slot that only types out of question are sold in would widen the domains a spread looks at.
+        slots = index.delivering(index.slots_admitting(labels), types)
         rows = tuple(
             one
             for one in index.reserved

@@ -40,7 +40,19 @@ class Tie:
 class Ticket:
     """What placing one pod of this shape takes, on this rung."""
 
-    __slots__ = ("ask", "dead", "demands", "hosts", "near_hosts", "nodes", "pools", "quotas", "record", "ties")
+    __slots__ = (
+        "ask",
+        "dead",
+        "demands",
+        "flocks",
+        "hosts",
+        "near_hosts",
+        "nodes",
+        "pools",
+        "quotas",
+        "record",
+        "ties",
+    )
 
     def __init__(self, ask: Ask, demands: tuple[Demand, ...], nodes: int, pools: dict[int, State]) -> None:
         self.ask = ask
@@ -58,6 +70,8 @@ class Ticket:
         self.ties: dict[str, list[Tie]] = {}
         #: How many pods each domain of the one label it is tied by is to get, where that could be settled at once.
         self.quotas: tuple[str, dict[str, int]] | None = None
+        #: Whether any number may go to one bin at once as far as labels are concerned: they seek company, or none.
+        self.flocks = True
         #: Groups that count a pod of this shape wherever it goes.
         self.record: list[Group] = []
 
@@ -65,14 +79,10 @@ class Ticket:
     def shape(self) -> Shape:
         return self.ask.shape
 
-    @property
-    def flocks(self) -> bool:
-        """Whether any number may go to one bin at once as far as labels are concerned: they seek company, or none."""
-        return all(tie.rule is Kind.NEAR for ties in self.ties.values() for tie in ties)
-
     def tie(self, group: Group, rule: Kind | None, itself: bool) -> None:
         one = Tie(group, rule, itself)
         if not group.is_host:
+            self.flocks &= rule is Kind.NEAR
             self.ties.setdefault(group.key.key, []).append(one)
         elif rule is Kind.NEAR:
             self.near_hosts.append(one)
