@@ -10,6 +10,7 @@ from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.parse import Answers, listing_of, volume_limit
 from dovetail.clouds.aws.wire import TypeAnswer, ZoneRow
 from dovetail.clouds.bundled import convert_rows
+from dovetail.clouds.load import load
 from dovetail.clouds.options import LoadOptions
 from dovetail.clouds.pricelist import PriceList
 from dovetail.core import labels
@@ -245,3 +246,11 @@ def test_a_type_that_only_knows_paravirtualisation_is_not_launched() -> None:
     assert listing.offerings["t1.micro"]
     assert not any(row.launchable for row in listing.offerings["t1.micro"])
     assert "paravirtual only" in listing.hardware[0].source
+
+
+def test_a_region_whose_zones_nobody_lists_sells_on_demand_in_any_zone() -> None:
+    """GovCloud and China: the price tables are there, the zones are in no public list."""
+    gov, china = load("aws", "us-gov-west-1"), load("aws", "cn-north-1")
+    (row,) = gov.offerings["m5.large"]
+    assert (row.zone, row.capacity_type, row.price is not None) == (None, labels.ON_DEMAND, True)
+    assert {price.source.currency for price in china.list_prices.values()} == {"CNY"}

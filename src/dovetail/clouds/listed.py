@@ -154,9 +154,14 @@ class ListedMarket:
         self._moved(ChangeSource.PRICES)
         return True
 
-    def set_reservations(self, reservations: Iterable[Reservation], node_class: NodeClassRef | None = None) -> bool:
-        """All reservations there are, for every node class or for one that selects its own. Whether they differ."""
-        pools = pooled(reservations)
+    def set_reservations(
+        self, reservations: Iterable[Reservation], node_class: NodeClassRef | None = None, now: float = 0.0
+    ) -> bool:
+        """All reservations there are, for every node class or for one that selects its own. Whether they differ.
+
+        One that has ended by `now` is not sold any more.
+        """
+        pools = pooled(one for one in reservations if one.open_at(now))
         if pools == self._pools.get(node_class):
             return False
         self._pools[node_class] = pools

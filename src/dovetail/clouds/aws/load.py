@@ -10,6 +10,7 @@ from dovetail.clouds.aws.wire import NetworkRow, TypeAnswer, ZoneRow
 from dovetail.clouds.options import LoadOptions
 from dovetail.clouds.pricelist import PriceRow, price_list
 from dovetail.core.catalog.listing import Listing
+from dovetail.core.errors import BadField
 
 DEFAULT_REGION: Final = "us-east-1"
 _TYPES: Final = "aws/types.jsonl.gz"
@@ -17,15 +18,22 @@ _NETWORK: Final = "aws/network.jsonl.gz"
 
 
 def regions(options: LoadOptions) -> tuple[str, ...]:
-    """Where the zones are known; some regions have a price list and nothing to buy with it."""
-    return bundled.names_in("aws/zones", options.root)
+    """Where the zones are known, or at least the prices: GovCloud's and China's zones are in no public list."""
+    known = {*bundled.names_in("aws/zones", options.root), *bundled.names_in("aws/prices", options.root)}
+    return tuple(sorted(known))
 
 
 def load(region: str, options: LoadOptions) -> Listing:
-    """A type is listed if some zone of the region sells it, or the region's price list names it."""
+    """A type is listed if some zone of the region sells it, or the region's price list names it.
+
+    Where no zone of a region is known, what it prices is sold on demand, in whichever zone there is.
+    """
     root, prices_path, zones_path = options.root, f"aws/prices/{region}.jsonl.gz", f"aws/zones/{region}.jsonl.gz"
     types, bad_types = bundled.read_rows(_TYPES, TypeAnswer, root)
-    zones, bad_zones = bundled.read_rows(zones_path, ZoneRow, root)
+    zones: list[ZoneRow] = []
+    bad_zones: tuple[BadField, ...] = ()
+    if region in bundled.names_in("aws/zones", root):
+        zones, bad_zones = bundled.read_rows(zones_path, ZoneRow, root)
     rows, bad_rows = bundled.read_rows(prices_path, PriceRow, root)
     network, bad_network = bundled.read_rows(_NETWORK, NetworkRow, root)
     prices, bad_prices = price_list(rows, prices_path, f"EC2 price list, {region}")

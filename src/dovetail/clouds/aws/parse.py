@@ -6,7 +6,7 @@ their prices and are not available, and `refusal` says why. A type nobody sells 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,7 +45,7 @@ class Answers:
 
     region: str
     types: Iterable[TypeAnswer]
-    zones: Iterable[ZoneRow]
+    zones: Sequence[ZoneRow]
     prices: PriceList = field(default_factory=PriceList)
     network: Mapping[str, NetworkRow] = field(default_factory=dict)
     source: str = "EC2 DescribeInstanceTypes"
@@ -135,6 +135,7 @@ class _Reading:
         self._interfaces: dict[tuple[int, int], Interfaces] = {}
         self._sold_in: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], Requirements] = {}
+        self._anywhere = self._interned.requirements({labels.CAPACITY_TYPE: labels.ON_DEMAND, **_NOT_RESERVED})
         for zone in answers.zones:
             for name in zone.instance_types:
                 self._sold_in.setdefault(name, []).append(zone.zone_name)
@@ -184,6 +185,8 @@ class _Reading:
         prices = self._answers.prices
         if labels.ON_DEMAND in one.supported_usage_classes:
             price = prices.on_demand.get(name)
+            if not self._answers.zones and price is not None:
+                yield Offering(self._anywhere, None, labels.ON_DEMAND, price, available)
             for zone in zones:
                 place = self._places[zone, labels.ON_DEMAND]
                 yield Offering(place, zone, labels.ON_DEMAND, price, available)
