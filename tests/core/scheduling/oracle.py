@@ -267,7 +267,7 @@ def _choices(one: Requirement) -> list[str | None]:
     """What a label may be given: what is listed; for an open one, a few values and, where it may be, none."""
     if not one.complement:
         return [*sorted(one.values)] or [None]
-    found: list[str | None] = [None] if one.absent else [one.any_value()]
+    found: list[str | None] = [None, one.any_value()] if one.absent else [one.any_value()]
     if one.key == TEAM:
         found += [team for team in TEAMS if one.admits(team)]
     return found

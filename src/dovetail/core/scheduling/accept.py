@@ -58,9 +58,10 @@ class Acceptor:
             ticket.dead |= 1 << number
             return 0
         for chosen in self._settled(ticket, state, where):
+            allowance = _rationed(chosen, where, most)
             accepts = self._accepting(bin_, chosen)
-            if types := accepts(base):
-                types, count = _most(accepts, holding, bin_.types, types, _rationed(chosen, where, most))
+            if allowance > 0 and (types := accepts(base)):
+                types, count = _most(accepts, holding, bin_.types, types, allowance)
                 self._book(bin_, chosen, types, ticket, count)
                 return count
         if not where:
@@ -82,22 +83,26 @@ class Acceptor:
                 if bin_ is None:
                     continue
                 accepts = self._accepting(bin_, chosen)
-                types, count = _most(accepts, holding, -1, accepts(base), _rationed(chosen, where, most))
+                allowance = max(1, _rationed(chosen, where, most))
+                types, count = _most(accepts, holding, -1, accepts(base), allowance)
                 opened = self.board.open_claim(pool, chosen, types)
                 opened.reserved, opened.min_values, opened.relaxed = reserved, bin_.min_values, bin_.relaxed
                 self._book(opened, chosen, types, ticket, count)
                 return opened.number, count
         return 0, 0
 
-    def endless(self, ticket: Ticket, key: str, value: str) -> bool:
-        """Whether new claims for this pod can always be opened in a domain: some pool sells there without limit."""
+    def endless(self, ticket: Ticket, key: str, values: frozenset[str]) -> bool:
+        """Whether new claims for this pod can always be opened in every domain: some pool sells there without limit."""
+        left = set(values)
         for pool, start in ticket.pools.items():
             if self.board.limits[pool] is not None or any(one.min_values for one in start.labels):
                 continue
-            state = start.pinned(key, value) if value in (start.domains(key) or ()) else None
-            if state is not None and state.market & self._holding_new(ticket, self.board.index(pool))(1):
-                return True
-        return False
+            large_enough = self._holding_new(ticket, self.board.index(pool))(1)
+            for value in left.intersection(start.domains(key) or ()):
+                state = start.pinned(key, value)
+                if state is not None and state.market & large_enough:
+                    left.discard(value)
+        return not left
 
     def _fresh(self, pool: int, state: State, base: int, reserved: bool) -> ClaimBin | None:
         """A claim as it would begin, its minValues relaxed where the policy allows; None where it cannot."""
@@ -131,6 +136,8 @@ class Acceptor:
         limit = self.board.limits[bin_.pool]
         number = bin_.number if bin_.number >= 0 else None
         suiting = state.reserved.types if bin_.reserved else state.market
+        if limit is None and not bin_.min_values and not bin_.reserved:
+            return suiting.__and__
 
         def accepts(types: int) -> int:
             types &= suiting

@@ -122,8 +122,8 @@ def _promising(requirements: Requirements, reached: MinValues) -> Requirements:
 def _ranking(index: PoolIndex, slots: int) -> tuple[tuple[int, Offering], ...]:
     """Every type with its cheapest row in these slots, cheapest first, then by name."""
     found = []
-    for position, rows in enumerate(index.rows):
-        cheapest = next((row for slot, row in rows if slot & slots), None)
+    for position in range(len(index.types)):
+        cheapest = next((row for slot, row in index.rows(position) if slot & slots), None)
         if cheapest is not None:
             found.append((position, cheapest))
     return tuple(sorted(found, key=lambda entry: (entry[1].order, index.types[entry[0]].name)))

@@ -55,13 +55,14 @@ class PoolIndex:
     __slots__ = (
         "_by_key",
         "_daemon_ports",
+        "_rows",
+        "_slot_bits",
         "_thresholds",
         "all_types",
         "daemon_sums",
         "pool",
         "reserved",
         "room",
-        "rows",
         "slots",
         "template",
         "types",
@@ -80,8 +81,8 @@ class PoolIndex:
         self._by_key: dict[str, list[tuple[Requirement, int]]] = {}
         self.slots: tuple[Slot, ...] = ()
         self.reserved: tuple[Reserved, ...] = ()
-        #: Per type, its rows that can be bought now with the bit of their slot, cheapest first.
-        self.rows: tuple[tuple[tuple[int, Offering], ...], ...] = ()
+        self._rows: dict[int, tuple[tuple[int, Offering], ...]] = {}
+        self._slot_bits: dict[Requirements, int] = {}
         self._number_offerings()
         self._number_labels()
         self._daemon_ports: list[tuple[tuple[HostPort, ...], int]] = []
@@ -114,15 +115,7 @@ class PoolIndex:
         ordered = sorted(by_slot.items(), key=lambda pair: str(pair[0]))
         self.slots = tuple(Slot(requirements, types) for requirements, types in ordered)
         self.reserved = tuple(reserved)
-        numbers = {slot.requirements: 1 << number for number, slot in enumerate(self.slots)}
-        self.rows = tuple(
-            tuple(
-                (numbers[row.requirements], row)
-                for row in sorted(one.offerings, key=lambda row: row.order)
-                if row.launchable and row.requirements in numbers
-            )
-            for one in self.types
-        )
+        self._slot_bits = {slot.requirements: 1 << number for number, slot in enumerate(self.slots)}
 
     def _number_labels(self) -> None:
         """Group types by what they require of a key: a key has few distinct requirements.
@@ -184,6 +177,17 @@ class PoolIndex:
             if not mask:
                 return 0
         return mask
+
+    def rows(self, position: int) -> tuple[tuple[int, Offering], ...]:
+        """A type's rows that can be bought now, each with the bit of its slot, cheapest first."""
+        found = self._rows.get(position)
+        if found is None:
+            numbers = self._slot_bits
+            ordered = sorted(self.types[position].offerings, key=lambda row: row.order)
+            found = self._rows[position] = tuple(
+                (numbers[row.requirements], row) for row in ordered if row.launchable and row.requirements in numbers
+            )
+        return found
 
     def label_groups(self, key: str) -> Sequence[tuple[Requirement, int]]:
         """The distinct requirements types have on a key, each with those types."""

@@ -18,20 +18,22 @@ _EXACT_BITS: Final = _STEPS_BITS + 1
 
 
 class Levels:
-    __slots__ = ("_at", "_floor", "_roomy", "_sets", "_top")
+    __slots__ = ("_at", "_floor", "_plenty", "_roomy", "_sets", "_top")
 
     def __init__(self, most: int) -> None:
         """`most` is the largest amount that occurs."""
         self._floor = max(_EXACT_BITS, most.bit_length() - _DOUBLINGS)
         #: From this level up a bin is roomy.
         self._top = max(1, self._raw(max(1, most // 4)))
+        #: An amount that is surely at or above that level.
+        self._plenty = max(1, most // 4)
         self._sets = [0] * self._top
         self._roomy = 0
         self._at: list[int | None] = []
 
     def copy(self) -> Levels:
         twin = Levels.__new__(Levels)
-        twin._floor, twin._top, twin._roomy = self._floor, self._top, self._roomy
+        twin._floor, twin._top, twin._plenty, twin._roomy = self._floor, self._top, self._plenty, self._roomy
         twin._sets = list(self._sets)
         twin._at = self._at.copy()
         return twin
@@ -48,7 +50,7 @@ class Levels:
         return base + (length - self._floor - 1) * _STEPS + (amount >> (length - 1 - _STEPS_BITS) & (_STEPS - 1))
 
     def is_roomy(self, amount: int) -> bool:
-        return self._raw(amount) >= self._top
+        return amount >= self._plenty
 
     def fill(self, amounts: dict[int, int]) -> None:
         """Enter many bins at once: each into the set of its level, then every set into those below it."""

@@ -155,7 +155,7 @@ class _Packer:
         minimum = leading.key.min_domains
         if not eligible or (minimum is not None and len(eligible) < minimum):
             return None
-        if not all(self.acceptor.endless(ticket, key, one) for one in eligible):
+        if not self.acceptor.endless(ticket, key, eligible):
             return None
         return key, shared_out(leading.counts, eligible, pods)
 
@@ -215,20 +215,35 @@ class _Packer:
     # ---- placing
 
     def _place(self, ticket: Ticket, queue: _Queue) -> int:
-        """Place as many as one bin takes, or, where topology decides pod by pod, one. How many were placed."""
-        where: dict[str, Allowed] = {}
+        """Place what can be placed on this rung in one sweep over the bins. How many were placed.
+
+        Where topology decides pod by pod, a sweep ends with the first pod: what it may do next has changed.
+        """
+        where = self._where(ticket)
+        if where is None:
+            return 0
+        before = queue.done
+        sweeps = (ticket.quotas is not None or not ticket.ties) and not ticket.near_hosts
+        for number in bits(self._candidates(ticket, where)):
+            if self._try(ticket, number, where, queue):
+                if not sweeps or not queue.waiting:
+                    return queue.done - before
+                where = self._where(ticket) or where
+        while queue.waiting and self._open(ticket, where, queue) and sweeps:
+            where = self._where(ticket) or where
+        return queue.done - before
+
+    def _where(self, ticket: Ticket) -> dict[str, Allowed] | None:
+        """By label, the domains that are open just now; None where there is none."""
+        found: dict[str, Allowed] = {}
         for key, ties in ticket.ties.items():
             if ticket.quotas is not None:
-                where[key] = found = rationed(ticket.quotas[1], ties)
+                found[key] = one = rationed(ticket.quotas[1], ties)
             else:
-                where[key] = found = allowed(ticket, key)
-            if found.impossible:
-                return 0
-        for number in bits(self._candidates(ticket, where)):
-            count = self._try(ticket, number, where, queue)
-            if count:
-                return count
-        return self._open(ticket, where, queue)
+                found[key] = one = allowed(ticket, key)
+            if one.impossible:
+                return None
+        return found
 
     def _candidates(self, ticket: Ticket, where: dict[str, Allowed]) -> int:
         board = self.board
@@ -238,6 +253,8 @@ class _Packer:
         found &= ~ticket.dead
         for one in ticket.demands:
             found &= board.levels[one.column].at_least(one.amount)
+            if not found:
+                return 0
         for tie in ticket.hosts:
             found &= ~self._crowded(tie.group, tie.per_host())
         for tie in ticket.near_hosts:
@@ -272,7 +289,7 @@ class _Packer:
             for key, one in where.items():
                 if one.quotas is not None:
                     most = min(most, one.quotas.get(self.compiled.table.value(number, key) or "", 0))
-            count = self.acceptor.onto_node(ticket, number, most)
+            count = self.acceptor.onto_node(ticket, number, most) if most > 0 else 0
         else:
             count = self.acceptor.onto_claim(ticket, number, most, where)
         if count:
