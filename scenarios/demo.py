@@ -1,4 +1,4 @@
-"""A walk through the catalogue: `make demo`. It needs no network, no cluster and no account, and takes a few seconds.
+"""A walk through the catalogue and a plan: `make demo`. It needs no network, cluster or account, and takes seconds.
 
 Each step prints the command or the call it makes, and then what comes of it.
 """
@@ -26,7 +26,9 @@ from dovetail.views.table import Cell, Column, render
 
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = Path("scenarios/catalog")
+SHOP = Path("scenarios/plan")
 TYPE, ZONE = "m6i.4xlarge", "us-east-1d"
+PENDING = 3
 
 
 def say(paint: Paint, title: str, text: str) -> None:
@@ -34,11 +36,11 @@ def say(paint: Paint, title: str, text: str) -> None:
     print(f"{text}\n")
 
 
-def command(paint: Paint, line: str) -> None:
+def command(paint: Paint, line: str, expected: int = 0) -> None:
     """Print a command as one would type it, and run it."""
     print(paint(Style.GOOD, f"$ {line}"), flush=True)
     code = main(shlex.split(line)[1:])
-    if code:
+    if code != expected:
         raise SystemExit(f"the demo stopped: {line!r} exited with {code}")
     print(flush=True)
 
@@ -140,11 +142,22 @@ def other_clouds(paint: Paint) -> None:
     )
 
 
+def a_plan(paint: Paint) -> None:
+    text = f"Manifests in, nodes out ({SHOP}): what to buy, what is used, what waits and why."
+    say(paint, "What would be bought for these pods", text)
+    command(paint, f"dovetail plan -f {SHOP}", PENDING)
+    command(paint, f"dovetail explain pod db-0 -f {SHOP}/shop.yaml")
+    say(paint, "What if", "The same shop with spot machines allowed: nodes, dollars, and pods that end up elsewhere.")
+    change = "nodepool/general.requirements[karpenter.sh/capacity-type]=[spot, on-demand]"
+    command(paint, f"dovetail plan -f {SHOP}/shop.yaml --diff {SHOP}/shop.yaml --with '{change}'")
+
+
 def where_next(paint: Paint) -> None:
     say(
         paint,
         "Where to go next",
         "  docs/tutorial/read-the-catalog.md   the same at your own pace\n"
+        "  docs/tutorial/plan-a-cluster.md     a plan for your own pods\n"
         "  docs/howto/import-prices.md         your contract's prices\n"
         "  docs/reference/cli.md               every verb, flag, exit code and JSON field\n"
         "  dovetail explain type --help        try it on a type of yours",
@@ -159,6 +172,7 @@ STEPS = (
     shared_by_identity,
     your_prices,
     other_clouds,
+    a_plan,
     where_next,
 )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import TextIO
 
 from dovetail.cli import program
 
@@ -11,7 +14,16 @@ from dovetail.cli import program
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and say how it went; `dovetail.cli.exits` lists the codes."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    return program.run(arguments, program.Streams(sys.stdin, sys.stdout, sys.stderr))
+    return program.run(arguments, program.Streams(*(_usable(one) for one in (sys.stdin, sys.stdout, sys.stderr))))
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """A stream that was closed before we began is empty; one that cannot say a character says `?`."""
+    if stream is None:
+        return open(os.devnull, "r+", encoding="utf-8")
+    if isinstance(stream, TextIOWrapper) and stream.errors != "backslashreplace" and stream.writable():
+        stream.reconfigure(errors="replace")
+    return stream
 
 
 if __name__ == "__main__":

@@ -62,6 +62,13 @@ def test_json_and_yaml_say_the_same():
     assert (a.scope, a.nanodollars, a.source.as_of) == (b.scope, b.nanodollars, b.source.as_of)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_any_spreadsheet_ends_them(end):
+    found = read(end.join(["instanceType,price", "a,1", "b,x", "c,3", ""]))
+    assert [one.scope.instance_type for one in found.book.prices] == ["a", "c"]
+    assert "line 3: b" in str(found.problems[0])
+
+
 def test_a_bad_row_costs_only_itself():
     found = read("instanceType,price\na,-1\nb,0.5\nc\nd,0.6\n")
     assert [one.scope.instance_type for one in found.book.prices] == ["b", "d"]
@@ -89,6 +96,7 @@ def test_a_bad_row_costs_only_itself():
         ("kind,percent,count\ncommitment,5,5\n", "name: is missing"),
         ("kind,name,percent\ncommitment,a,5\n", "count: give either a count of machines or a price"),
         ("kind,name,percent,count\ncommitment,a,5,0\n", "count: '0' is not a count"),
+        ("kind,name,percent,count\ncommitment,a,5,1\ncommitment,a,9,9\n", "line 3: a: name: another commitment above"),
         ("instanceType,price,currency\na,1,euro\n", "currency: 'euro' is not a currency"),
         ("instanceType,price,asOf\na,1,yesterday\n", "asOf: 'yesterday' is not a date"),
         ("instanceType,price,capacityType\na,1,sport\n", "capacityType: 'sport' is no capacity type"),

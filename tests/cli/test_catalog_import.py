@@ -101,6 +101,28 @@ def test_a_spoiled_book_costs_its_bad_entries_only(dovetail, prices, home):
     assert on_demand(ran)["price"] == 0.65
 
 
+def test_a_spoiled_book_is_not_written_over_unasked(dovetail, prices, home):
+    dovetail("catalog", "import", prices)
+    path = home / "prices.json"
+    path.write_text(path.read_text()[:-40])
+    spoiled = path.read_text()
+    ran = dovetail("catalog", "import", prices)
+    assert ran.code == Exit.BAD_INPUT
+    assert "kept nothing" in ran.out
+    assert path.read_text() == spoiled
+    assert dovetail("catalog", "import", "--clear").code == Exit.OK
+
+
+@pytest.mark.parametrize("spoiled", [b"\xff\xfe", b"{"])
+def test_whatever_became_of_the_book_the_catalogue_is_shown(dovetail, prices, home, spoiled):
+    dovetail("catalog", "import", prices)
+    (home / "prices.json").write_bytes(spoiled)
+    ran = dovetail(*SHOW)
+    assert ran.code == Exit.BAD_INPUT
+    assert str(home / "prices.json") in ran.err
+    assert on_demand(ran)["source"] == "bundled"
+
+
 def test_the_summary_can_be_read_by_programs(dovetail, prices):
     found = json.loads(dovetail("catalog", "import", prices, "-o", "json").out)
     counts = {"prices": 1, "discounts": 1, "extras": 1, "commitments": 1}

@@ -13,7 +13,13 @@ import pytest
 from dovetail.cli import verbs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["tutorial/read-the-catalog.md", "howto/import-prices.md", "reference/cli.md"]
+PAGES = [
+    "tutorial/read-the-catalog.md",
+    "tutorial/plan-a-cluster.md",
+    "howto/import-prices.md",
+    "reference/cli.md",
+    "reference/lint.md",
+]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -52,5 +58,13 @@ def test_the_demo_walks_to_its_end():
         [sys.executable, "-m", "scenarios.demo"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    for word in ("m6i.4xlarge", "sold out", "SPECS SHARED", "NodeOverlay family-discount", "Where to go next"):
+    for word in (
+        "m6i.4xlarge",
+        "sold out",
+        "SPECS SHARED",
+        "NodeOverlay family-discount",
+        "nodes to buy",
+        "pods waiting",
+        "Where to go next",
+    ):
         assert word in ran.stdout

@@ -126,6 +126,15 @@ def test_what_the_user_knows_better_is_in_the_sum_and_named_S2_2_S2_3_S2_4_S2_6(
     ]
 
 
+def test_huge_pages_of_an_overlay_are_a_line_of_the_memory_S2_8(dovetail, world):
+    spec = {"requirements": [], "capacity": {"hugepages-2Mi": "1Gi"}}
+    wire = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": {"name": "pages"}, "spec": spec}
+    found = explained(dovetail("explain", "type", "m6i.4xlarge", "-f", world(wire), "-o", "json"))
+    last = memory_terms(found)["huge pages"]
+    assert (last["amount"], last["source"]) == ("1Gi", "NodeOverlay pages")
+    assert last["leaves"] == found["allocatable"]["memory"]
+
+
 def test_overlays_can_be_gated_off(dovetail, world):
     words = (
         "explain",

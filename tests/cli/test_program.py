@@ -109,6 +109,24 @@ def test_what_a_file_says_cannot_write_on_the_terminal(dovetail, world):
     assert ran.err.count("\n") == 1
 
 
+def test_nor_what_a_price_says_of_its_source(dovetail, tmp_path):
+    (tmp_path / "p.csv").write_text("instanceType,price,source\nc-1x-amd64-linux,1,\x1b[31mred\n")
+    ran = dovetail("catalog", "show", "c-1x-amd64-linux", "--cloud", "kwok", "--prices", "p.csv")
+    assert ran.code == Exit.OK
+    assert "\\x1b[31mred" in ran.out
+    assert "\x1b" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("around", "tail"),
+    [("PYTHONIOENCODING=ascii", ""), ("PYTHONIOENCODING=latin-1", ""), ("", ">&-"), ("", "2>&-")],
+)
+def test_a_terminal_that_knows_few_characters_or_a_closed_stream_is_no_fault(around, tail):
+    command = f"{around} {sys.executable} -m dovetail.main explain type c-1x-amd64-linux --cloud kwok {tail}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_there_is_completion_for_each_shell(dovetail, shell):
     ran = dovetail("completion", shell)

@@ -56,6 +56,8 @@ def read(text: str, filename: str) -> Listing:
     try:
         known = header.only(("format", "cloud", "region", "wellKnownLabels", "labelValues", "rules", "types"))
         cloud, region = known.required("cloud"), known.text("region") or ""
+        if not region.isprintable():
+            raise known.bad("region", f"{shown(region)} is not a name")
         node_rules = catalog_rules.read(known.map("rules"))
         dialect = _dialect(known)
     except BadField as problem:

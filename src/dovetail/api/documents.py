@@ -20,6 +20,8 @@ MAX_BYTES: Final = 16 * 2**20
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 500_000
 _BETWEEN: Final = re.compile(r"[\s,]*")
+_SPACE: Final = re.compile(r"\s*")
+_LIST: Final = "List"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Repeated(dict[str, object]):
 def read(text: str, filename: str) -> Iterator[Document | BadField]:
     """Every document of a file, the items of a List each for themselves."""
     if len(text) > MAX_BYTES:
-        yield BadField(Place(filename), f"is larger than {MAX_BYTES // 2**20} MiB; split it")
+        yield BadField(Place(filename), f"is larger than {MAX_BYTES // 2**20} MiB; split it, or write JSON")
         return
     for document in _parsed(text.removeprefix("\ufeff"), filename):
         if isinstance(document, BadField):
@@ -71,7 +73,9 @@ def read_one(text: str, filename: str) -> object:
 def _parsed(text: str, filename: str) -> Iterator[Document | BadField]:
     if text.lstrip()[:1] in ("{", "["):
         try:
-            yield Document((filename,), parse_json(text))
+            several = parse_several(text)
+            for at, value in enumerate(several):
+                yield Document((filename,) if len(several) == 1 else (filename, f"document {at + 1}"), value)
             return
         except BadInput as problem:
             # Flow-style YAML also begins with a bracket; if it is not that either, the JSON error is the one to tell.
@@ -100,6 +104,33 @@ def parse_json(text: str) -> object:
         raise BadInput(f"is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as problem:  # a number of thousands of digits
         raise BadInput(f"not JSON: {problem}") from None
+
+
+def parse_several(text: str) -> list[object]:
+    """JSON values one after another, as two calls of kubectl into one file leave them."""
+    try:
+        return [parse_json(text)]
+    except BadInput as problem:
+        if "extra data" not in str(problem):
+            raise
+        found = salvage(text)
+        # Nothing may be left over: what cannot be read to its end is told as the error it is.
+        if not found or not _reads_to_its_end(text, len(found)):
+            raise
+        return found
+
+
+def _reads_to_its_end(text: str, count: int) -> bool:
+    decoder = json.JSONDecoder()
+    at = 0
+    for _ in range(count):
+        between = _SPACE.match(text, at)
+        assert between is not None
+        try:
+            _, at = decoder.raw_decode(text, between.end())
+        except (ValueError, RecursionError):
+            return False
+    return not text[at:].strip()
 
 
 def salvage(text: str) -> list[object]:
@@ -131,13 +162,29 @@ def _items(document: Document) -> Iterator[Document | BadField]:
     value = document.value
     if value is None:
         return
-    is_list = isinstance(value, Mapping) and value.get("kind") in ("List",) and isinstance(value.get("items"), list)
-    entries: object = value["items"] if is_list and isinstance(value, Mapping) else value
+    kind, version = "", ""
+    entries: object = value
+    if isinstance(value, Mapping) and _is_list(value):
+        kind, version, entries = str(value["kind"]), str(value.get("apiVersion", "")), value["items"]
     if not isinstance(entries, list):
         yield checked(document)
         return
     for at, one in enumerate(entries):
-        yield checked(Document((*document.place, f"{'items' if is_list else ''}[{at}]"), one))
+        place = (*document.place, f"{'items' if kind else ''}[{at}]")
+        yield checked(Document(place, with_kind(one, kind, version)))
+
+
+def _is_list(value: Mapping[str, object]) -> bool:
+    kind = value.get("kind")
+    return isinstance(kind, str) and kind.endswith(_LIST) and isinstance(value.get("items"), list)
+
+
+def with_kind(item: object, list_kind: str, version: str) -> object:
+    """An item of a PodList, which the API server sends without a kind of its own, with that kind."""
+    kind = list_kind.removesuffix(_LIST)
+    if not kind or not isinstance(item, dict) or "kind" in item:
+        return item
+    return {"apiVersion": version, **item, "kind": kind}
 
 
 def checked(document: Document) -> Document | BadField:

@@ -44,7 +44,9 @@ NONE: Final = Manifests()
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
+    """Objects as they are met, by name."""
+
     pools: dict[str, PoolRead] = field(default_factory=dict)
     overrides: dict[str, Override] = field(default_factory=dict)
     overlays: dict[str, NodeOverlay] = field(default_factory=dict)
@@ -55,19 +57,27 @@ class _Found:
 
 def read(files: Iterable[tuple[str, str]]) -> Manifests:
     """Sort the objects of all files, given as (name, text); a bad object costs only itself."""
-    found = _Found()
+    found = Found()
     for filename, text in files:
         for document in documents.read(text, filename):
             if isinstance(document, BadField):
                 found.problems.append(document)
                 continue
-            name = documents.name_of(document.value)
             try:
-                _take(found, document)
-            except BadField as problem:
-                found.problems.append(dotted(problem, *document.place, *((name,) if name else ())))
+                take(found, fields(document.value))
             except BadInput as problem:
-                found.problems.append(BadValue(str(problem)).at(*document.place, name))
+                found.problems.append(placed(problem, document))
+    return finished(found)
+
+
+def placed(problem: BadInput, document: Document) -> BadField:
+    """A problem with the file and the object it stands in."""
+    name = documents.name_of(document.value)
+    outer = (*document.place, *((name,) if name else ()))
+    return dotted(problem, *outer) if isinstance(problem, BadField) else BadValue(str(problem)).at(*outer)
+
+
+def finished(found: Found) -> Manifests:
     return Manifests(
         pools=tuple(_with_class(one, found.node_classes) for one in found.pools.values()),
         overrides=tuple(found.overrides.values()),
@@ -78,8 +88,8 @@ def read(files: Iterable[tuple[str, str]]) -> Manifests:
     )
 
 
-def _take(found: _Found, document: Document) -> None:
-    wire = fields(document.value)
+def take(found: Found, wire: Fields) -> None:
+    """Read one object; a kind the catalog has no use for is only remembered by name."""
     kind, version = wire.required("kind"), wire.required("apiVersion")
     group = version.partition("/")[0]
     expected = _VERSIONS.get(kind) if group == _CORE_GROUP else None

@@ -90,7 +90,7 @@ def _rows(text: str, filename: str) -> Iterator[tuple[tuple[str, ...], Mapping[s
 
 
 def _lines(text: str, filename: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    reader = csv.reader(io.StringIO(text), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=None), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         _check_header(header, filename)
@@ -232,11 +232,13 @@ def _source(row: Fields, filename: str, today: date) -> Source:
 
 
 def _refuse_rival(entry: Entry, seen: dict[tuple[str, Scope], Entry]) -> None:
-    """Two prices for one scope in one file: one of them is a mistake, and nobody can tell which."""
+    """Two prices for one scope in one file, or two commitments of one name: nobody can tell which is meant."""
     if isinstance(entry, ListedPrice):
-        before = seen.setdefault(("price", entry.scope), entry)
+        before = seen.setdefault(("", entry.scope), entry)
         if isinstance(before, ListedPrice) and before.nanodollars != entry.nanodollars:
             raise BadField(Place("price"), f"the same rows are priced at {dollars(before.nanodollars)} above; keep one")
+    elif isinstance(entry, Commitment) and seen.setdefault((entry.name, Scope()), entry) != entry:
+        raise BadField(Place("name"), "another commitment above has this name; what is left is counted by name")
 
 
 def _book(entries: Iterable[Entry]) -> PriceBook:

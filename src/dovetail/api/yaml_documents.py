@@ -18,6 +18,9 @@ from dovetail.core.errors import BadField, BadInput, BadValue, Place
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_HEADS: Final = re.compile(r"^[ \t?:-]+", re.MULTILINE)
+#: So many levels no parser minds.
+_SHALLOW: Final = 100
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _MAP: Final = "tag:yaml.org,2002:map"
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
@@ -66,6 +69,8 @@ def read(text: str, filename: str) -> Iterator[Document | BadField]:
             yield BadField(Place(place), f"is nested deeper than {MAX_DEPTH} levels")
         except (yaml.YAMLError, ValueError, OverflowError) as problem:
             yield BadField(Place(place), f"not YAML: {_first_line(str(problem))}")
+        except (LookupError, AttributeError):  # how the library fails at `!!bool maybe`, `!!int ""`, `!!timestamp x`
+            yield BadField(Place(place), "not YAML: a value is not what its tag says")
 
 
 def _split(text: str) -> list[tuple[int, str]]:
@@ -75,14 +80,29 @@ def _split(text: str) -> list[tuple[int, str]]:
     starts = [0, *(match.start() for match in _MARK.finditer(text))]
     ends = [*starts[1:], len(text)]
     found = []
+    line = 1
     for start, end in zip(starts, ends, strict=True):
-        if text[start:end].strip():
-            found.append((text.count("\n", 0, start) + 1, text[start:end]))
+        part = text[start:end]
+        if part.strip():
+            found.append((line, part))
+        line += part.count("\n")
     return found
 
 
+def _is_plain(text: str) -> bool:
+    """Whether nothing in a text can repeat itself, nor nest deep enough to hurt; most manifests are so.
+
+    In block style every level takes a column at the head of a line, in flow style a bracket. How deep the value is
+    allowed to be is judged when it is there.
+    """
+    if "&" in text or "*" in text or text.count("[") + text.count("{") > _SHALLOW:
+        return False
+    return max((len(head) for head in _HEADS.findall(text)), default=0) <= _SHALLOW
+
+
 def _values(text: str) -> Iterator[object]:
-    _look_ahead(text)
+    if not _is_plain(text):
+        _look_ahead(text)
     loader = _Careful(text)
     try:
         while loader.check_node():
@@ -94,10 +114,14 @@ def _values(text: str) -> Iterator[object]:
 
 
 def _look_ahead(text: str) -> None:
-    """Count what the document would unfold to, and how deep; refuse before it does."""
+    """Count what the document would unfold to, and how deep; refuse before it does.
+
+    What stands in the file is bounded by its size, and each object of a List is counted for itself later. What aliases
+    repeat is bounded by nothing else.
+    """
     sizes: dict[str, int | None] = {}
     open_at: list[tuple[str | None, int]] = []
-    nodes = 0
+    nodes = repeated = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
             anchor = str(event.anchor)
@@ -105,6 +129,7 @@ def _look_ahead(text: str) -> None:
             if size is None:
                 raise BadValue(f"the alias *{anchor[:40]} stands inside what it names")
             nodes += size or 1
+            repeated += size or 1
         elif isinstance(event, yaml.CollectionStartEvent):
             nodes += 1
             open_at.append((event.anchor, nodes))
@@ -118,7 +143,7 @@ def _look_ahead(text: str) -> None:
             nodes += 1
             if event.anchor:
                 sizes[event.anchor] = 1
-        if nodes > MAX_NODES or len(open_at) > MAX_DEPTH:
+        if repeated > MAX_NODES or len(open_at) > MAX_DEPTH:
             raise BadValue(f"it is too large: at most {MAX_DEPTH} levels and {MAX_NODES:,} values")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from dovetail.api.price_book import BookRead
 from dovetail.cli import flags, output, stored_prices
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
@@ -22,12 +23,13 @@ def configure(parser: ArgumentParser) -> None:
 def run(found: Namespace, console: Console) -> int:
     if not found.files and not found.clear:
         raise BadInput("name at least one file, or --clear to forget what was imported")
-    before = EMPTY_BOOK if found.clear else stored_prices.load(console)
+    # A stored book that is damaged is not written over unasked: what can be saved of it may be worth a lot.
+    kept = BookRead(EMPTY_BOOK) if found.clear else stored_prices.stored(console)
     read = [stored_prices.read(name, console) for name in found.files]
-    problems = [problem for one in read for problem in one.problems]
+    problems = [problem for one in (kept, *read) for problem in one.problems]
     console.problems(problems)
     refused = bool(problems) and not found.keep_going
-    book = before
+    before = book = kept.book
     for one in read:
         book = book.merged(one.book)
     if not refused and not found.dry_run:

@@ -11,7 +11,7 @@ class Exit(IntEnum):
     FAILED = 1
     #: Something the user wrote cannot be used. What could be used was, and is on stdout.
     BAD_INPUT = 2
-    #: Kept for verbs that wait: the work is not done yet.
+    #: `plan`: some pods have to wait. Kept for verbs that wait, too: the work is not done yet.
     PENDING = 3
     #: Stopped by Ctrl-C; the number shells give such a process.
     INTERRUPTED = 130

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from dovetail.api.documents import MAX_BYTES
 from dovetail.cli.console import Console
 from dovetail.core.errors import BadField, Place
 
 STDIN: Final = "-"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _MAX_BYTES: Final = 256 * 2**20
+Buffer = bytes | mmap.mmap
 
 
 def read_text(name: str, console: Console) -> str:
@@ -38,6 +41,41 @@ def manifests(names: Iterable[str], console: Console) -> Iterator[tuple[str, str
                 yield ("stdin" if path == STDIN else path), read_text(path, console)
             except BadField as problem:
                 console.problems([problem])
+
+
+def world(names: Iterable[str], console: Console) -> Iterator[tuple[str, str | Buffer]]:
+    """The same, but a large JSON file comes as mapped memory, so that its objects can be read one at a time.
+
+    A file that is named twice, by itself and by its directory, is read once.
+    """
+    read: set[str] = set()
+    for name in names:
+        for path in _under(name, console):
+            if os.path.realpath(path) in read:
+                continue
+            read.add(os.path.realpath(path))
+            try:
+                mapped = _mapped(path)
+                if mapped is not None:
+                    yield path, mapped
+                    continue
+                text = read_text(path, console)
+            except BadField as problem:
+                console.problems([problem])
+                continue
+            shown = "stdin" if path == STDIN else path
+            yield shown, text.encode() if len(text) > MAX_BYTES and text[:1] in "{[" else text
+
+
+def _mapped(path: str) -> Buffer | None:
+    try:
+        if path == STDIN or not os.path.isfile(path) or os.path.getsize(path) <= MAX_BYTES:
+            return None
+        with Path(path).open("rb") as file:
+            found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as problem:
+        raise BadField(Place(path), f"cannot be read: {str(problem).lower()}") from None
+    return found if found[:1] in (b"{", b"[") else None
 
 
 def _under(name: str, console: Console) -> list[str]:

@@ -9,6 +9,7 @@ from dovetail.core.catalog.overlays import NodeOverlay, match
 from dovetail.core.catalog.pricebook import Scope
 from dovetail.core.catalog.prices import Adjustment, dollars
 from dovetail.core.errors import BadInput
+from dovetail.core.resources import HUGEPAGES, MEMORY
 from dovetail.views.type_page import Page
 
 
@@ -83,10 +84,15 @@ def ledger(shelf: Opened, name: str) -> Ledger:
 
 
 def overlaid_terms(shelf: Opened, name: str) -> list[Term]:
-    """The capacity overlays put in place; per resource the first one wins."""
+    """The capacity overlays put in place; per resource the first one wins. Huge pages come out of the memory."""
     found: dict[str, Term] = {}
     for overlay in touching(shelf, name):
         for resource, amount in overlay.capacity.items():
             term = Term(resource, Stage.CAPACITY, amount, f"spec.capacity.{resource}", f"NodeOverlay {overlay.name}")
             found.setdefault(resource, term)
+    pages = [term for term in found.values() if term.resource.startswith(HUGEPAGES)]
+    if pages:
+        taken = ledger(shelf, name).allocatable.memory_bytes - shelf.catalog.types[name].allocatable.memory_bytes
+        rule = f"set aside as {', '.join(term.resource for term in pages)}"
+        found[MEMORY] = Term(MEMORY, Stage.HUGE_PAGES, taken, rule, pages[0].source)
     return list(found.values())

@@ -11,6 +11,7 @@ from dovetail.api.price_book import BookRead
 from dovetail.cli import files
 from dovetail.cli.console import Console
 from dovetail.core.catalog.pricebook import EMPTY_BOOK, PriceBook
+from dovetail.core.errors import BadField
 
 #: What somebody negotiated is nobody else's business.
 _PRIVATE: Final = 0o600
@@ -22,14 +23,19 @@ def path(console: Console) -> str:
 
 def load(console: Console) -> PriceBook:
     """What was imported; entries that can no longer be read are problems, and the others count."""
+    return taken(stored(console), console)
+
+
+def stored(console: Console) -> BookRead:
     name = path(console)
-    if not os.path.exists(name):
-        return EMPTY_BOOK
-    return taken(price_book.read(files.read_text(name, console), name, console.today), console)
+    return read(name, console) if os.path.exists(name) else BookRead(EMPTY_BOOK)
 
 
 def read(name: str, console: Console) -> BookRead:
-    text = files.read_text(name, console)
+    try:
+        text = files.read_text(name, console)
+    except BadField as problem:
+        return BookRead(EMPTY_BOOK, (problem,))
     return price_book.read(text, "stdin.csv" if name == files.STDIN else name, console.today)
 
 

@@ -31,15 +31,19 @@ class VerbModule(Protocol):
 
 GROUPS: Final = {
     "catalog": "what every cloud sells, at what price",
-    "explain": "why a number is what it is",
+    "explain": "why a number, a pod or a node is what it is",
 }
 VERBS: Final = (
+    Verb(("plan",), "plan", "the nodes it would buy for your pods, and what waits and why"),
+    Verb(("lint",), "lint", "what in your manifests will not do what you meant"),
     Verb(("catalog", "list"), "catalog_list", "list instance types with room and prices"),
     Verb(("catalog", "show"), "catalog_show", "everything about one type"),
     Verb(("catalog", "diff"), "catalog_diff", "compare two catalogues"),
     Verb(("catalog", "import"), "catalog_import", "keep your own prices, discounts and commitments"),
     Verb(("catalog", "export"), "catalog_export", "write a catalogue to a file"),
     Verb(("explain", "type"), "explain_type", "each term of a type's allocatable, and each price"),
+    Verb(("explain", "pod"), "explain_pod", "why a pod waits, or where it goes and why there"),
+    Verb(("explain", "node"), "explain_node", "what is on a node, what room is left, what it costs"),
     Verb(("version",), "version", "print the version"),
     Verb(("completion",), "completion", "print a completion script for your shell"),
 )
@@ -65,7 +69,8 @@ def parser_for(verb: Verb | None) -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="dovetail",
         description="A Kubernetes node provisioner that knows what every cloud sells, and says why it buys.",
-        epilog="exit codes: 0 done, 1 failed (or different, with --exit-code), 2 bad input, 130 interrupted",
+        epilog="exit codes: 0 done, 1 failed (or different, with --exit-code), 2 bad input, 3 pods have to wait, "
+        "130 interrupted",
         allow_abbrev=False,
     )
     root.add_argument("--version", action="store_true", help="print the version")

@@ -51,7 +51,8 @@ def sums(ledger: Ledger, overlaid: Iterable[Term] = ()) -> list[Sum]:
         terms = sorted(by_resource.get(name, []), key=lambda term: _ORDER.index(term.stage))
         lines = list(_running(terms))
         if name in replaced:
-            lines.append(Line(replaced[name], replaced[name].amount))
+            term = replaced[name]
+            lines.append(Line(term, term.amount if term.stage is Stage.CAPACITY else lines[-1].total - term.amount))
         found.append(Sum(name, tuple(lines)))
     return found
 

@@ -42,7 +42,7 @@ Row = Sequence[str | Cell]
 
 def render(columns: Sequence[Column], rows: Iterable[Row], width: int | None = None, paint: Paint = PLAIN) -> str:
     """The table as text, each line ended."""
-    cells = [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in rows]
+    cells = [[_visible(one if isinstance(one, Cell) else Cell(one)) for one in row] for row in rows]
     widths = [
         max(display_width(column.title), *(display_width(row[at].text) for row in cells), 0)
         for at, column in enumerate(columns)
@@ -57,6 +57,15 @@ def render(columns: Sequence[Column], rows: Iterable[Row], width: int | None = N
     if hidden:
         lines.append(paint(Style.DIM, f"not shown, for want of width: {', '.join(hidden)}"))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _visible(cell: Cell) -> Cell:
+    """Text from a user's file must not be able to move the cursor."""
+    return cell if cell.text.isprintable() else cell._replace(text=printable(cell.text))
+
+
+def printable(text: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _fitting(columns: Sequence[Column], widths: Sequence[int], width: int | None) -> list[int]:
@@ -128,7 +137,7 @@ def _char_width(char: str) -> int:
 
 def facts(pairs: Iterable[tuple[str, str]], paint: Paint = PLAIN, indent: str = "") -> str:
     """Names and values, one pair a line."""
-    known = list(pairs)
+    known = [(printable(name), printable(value)) for name, value in pairs]
     width = max((display_width(name) for name, _ in known), default=0)
     return "".join(
         f"{indent}{paint(Style.DIM, name)}{' ' * (width - display_width(name))}  {value}\n" for name, value in known

@@ -1,0 +1,261 @@
+"""A Pod on the wire, cut down to what planning can see.
+
+A dump holds thousands of pods that differ in names, tokens, images and events. What is left here of equal pods is
+equal, is kept once (a `Draft`), and is read once, when everything it refers to is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from dovetail.api import containers
+from dovetail.api.fields import Fields, Wire, kind_of, shown
+from dovetail.core.pods import PodState
+
+DAEMONSET: Final = "DaemonSet"
+STATEFULSET: Final = "StatefulSet"
+#: Owned by the node itself: a static pod's mirror.
+MIRROR: Final = "Node"
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+_FOR_A_TIME: Final = re.compile(r"(?=.*[1-9])([0-9]+(\.[0-9]+)?(h|m|s))+")
+_KEPT: Final = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "overhead",
+    "resources",
+    "priority",
+    "priorityClassName",
+    "runtimeClassName",
+    "resourceClaims",
+    "hostNetwork",
+)
+_OF_A_CONTAINER: Final = ("name", "resources", "restartPolicy")
+_OVER: Final = ("Succeeded", "Failed")
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller a pod or workload belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+
+
+NO_OWNER: Final = Owner()
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """What equal pods have in common, not yet read."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    spec: Wire
+    allocated: Mapping[str, object] = field(default_factory=dict)
+    owner: Owner = NO_OWNER
+    #: Set where claims are named after the pod, so that no two pods share this.
+    pod: str = ""
+    #: What was wrong with it before its spec was looked at.
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class PodWire:
+    """One pod: who and where it is, and its draft."""
+
+    name: str
+    draft: Draft
+    uid: str = ""
+    created: float = 0.0
+    node: str | None = None
+    state: PodState = PodState.PENDING
+    owner: Owner = NO_OWNER
+    #: Going away, but still there: it takes room, and counts for nothing else.
+    going: bool = False
+    #: Not to be moved, even off a node that leaves.
+    protected: bool = False
+
+
+class Drafts:
+    """Drafts by what they say."""
+
+    def __init__(self, by_owner: bool = False) -> None:
+        """`by_owner`: who owns a pod matters, since default constraints are worked out from it."""
+        self._known: dict[bytes, Draft] = {}
+        self._by_owner = by_owner
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def draft(self, namespace: str, labels: Mapping[str, str], spec: Wire, about: Draft) -> Draft:
+        """The draft that says this; `about` has what is rarely there."""
+        reduced = _reduced(spec)
+        owner = about.owner if self._by_owner else NO_OWNER
+        pod = about.pod if _is_named_after_pod(reduced) else ""
+        said = (namespace, labels, reduced, about.allocated, (owner.kind, owner.name, owner.group), pod, about.problems)
+        key = _written(said)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Draft(namespace, labels, reduced, about.allocated, owner, pod, about.problems)
+        return found
+
+
+def _written(value: object) -> bytes:
+    try:
+        return _ENCODER.encode(value)
+    except (OverflowError, ValueError, TypeError):  # a number beyond 64 bits, text that is not Unicode
+        return repr(value).encode("utf-8", "surrogatepass")
+
+
+def _reduced(spec: Wire) -> dict[str, Any]:
+    found: dict[str, Any] = {key: spec[key] for key in _KEPT if spec.get(key) is not None}
+    on_host = spec.get("hostNetwork") is True
+    for key in ("containers", "initContainers"):
+        listed = spec.get(key)
+        if listed is not None:
+            found[key] = [_container(one, on_host) for one in listed] if isinstance(listed, list) else listed
+    volumes = spec.get("volumes")
+    if isinstance(volumes, list):
+        claimed = [
+            one for one in volumes if not isinstance(one, dict) or "persistentVolumeClaim" in one or "ephemeral" in one
+        ]
+        if claimed:
+            found["volumes"] = claimed
+    elif volumes is not None:
+        found["volumes"] = volumes
+    return found
+
+
+def _container(one: object, on_host: bool) -> object:
+    if not isinstance(one, dict):
+        return one
+    found = {key: one[key] for key in _OF_A_CONTAINER if key in one}
+    ports = one.get("ports")
+    if isinstance(ports, list):
+        taken = [port for port in ports if on_host or not isinstance(port, dict) or port.get("hostPort")]
+        if taken:
+            found["ports"] = taken
+    elif ports is not None:
+        found["ports"] = ports
+    return found
+
+
+def _is_named_after_pod(spec: Wire) -> bool:
+    volumes = spec.get("volumes")
+    return isinstance(volumes, list) and any(isinstance(one, dict) and "ephemeral" in one for one in volumes)
+
+
+# ---- one pod
+
+
+def read(wire: Fields, drafts: Drafts) -> PodWire:
+    """A pod. Only a pod that cannot be named is an error; whatever else is wrong becomes its refusal."""
+    about = wire.map("metadata")
+    name = named(about)
+    spec, status = wire.wire.get("spec"), wire.wire.get("status")
+    problems = () if isinstance(spec, Mapping) else (f"spec: expected a map, got {kind_of(spec)}",)
+    spec = spec if isinstance(spec, Mapping) else {}
+    status = status if isinstance(status, Mapping) else {}
+    owner = owner_of(about)
+    node = spec.get("nodeName")
+    node = node if isinstance(node, str) and node else None
+    going = about.has("deletionTimestamp")
+    state = _state(spec, status, node, owner)
+    if going and (node is None or owner.kind == STATEFULSET):
+        state, going = PodState.DONE if node is None else state, False
+    uid = about.wire.get("uid")
+    labels, wrong = labels_of(about)
+    namespace = about.wire.get("namespace") or "default"
+    if not isinstance(namespace, str) or not namespace.isprintable():
+        namespace, problems = "default", (*problems, "metadata.namespace: is not a name")
+    extra = Draft(namespace, {}, {}, containers.allocated_in(status), owner, name, problems + wrong)
+    return PodWire(
+        name,
+        drafts.draft(namespace, labels, spec, extra),
+        uid if isinstance(uid, str) else "",
+        moment(about.wire.get("creationTimestamp")),
+        node,
+        state,
+        owner,
+        going,
+        _is_protected(about),
+    )
+
+
+def _is_protected(about: Fields) -> bool:
+    """Whether the pod may not be disrupted: for good, or for a time, which a file cannot tell the end of."""
+    notes = about.wire.get("annotations")
+    said = notes.get(DO_NOT_DISRUPT) if isinstance(notes, Mapping) else None
+    return isinstance(said, str) and (said == "true" or _FOR_A_TIME.fullmatch(said) is not None)
+
+
+def named(about: Fields) -> str:
+    name = about.text("name") or about.text("generateName")
+    if not name:
+        raise about.bad("name", "is missing")
+    if not name.isprintable():
+        raise about.bad("name", f"{shown(name)} is not a name")
+    return name
+
+
+def labels_of(about: Fields) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Labels, and those that are none: YAML reads `version: 1` as a number, and the server would refuse it."""
+    wire = about.wire.get("labels")
+    if wire is None:
+        return {}, ()
+    if not isinstance(wire, Mapping):
+        return {}, (f"metadata.labels: expected a map, got {kind_of(wire)}",)
+    found = {key: value for key, value in wire.items() if isinstance(value, str)}
+    if len(found) == len(wire):
+        return found, ()
+    wrong = (key for key in wire if key not in found)
+    said = "expected text, got {}; put it in quotes"
+    return found, tuple(f"metadata.labels.{key}: {said.format(kind_of(wire[key]))}" for key in wrong)
+
+
+def owner_of(about: Fields) -> Owner:
+    """The controller, or the only owner there is."""
+    listed = about.wire.get("ownerReferences")
+    refs = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    chosen = next((one for one in refs if one.get("controller") is True), refs[0] if len(refs) == 1 else None)
+    if chosen is None:
+        return NO_OWNER
+    kind, name, version = chosen.get("kind"), chosen.get("name"), chosen.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(name, str):
+        return NO_OWNER
+    return Owner(kind, name, version.partition("/")[0] if isinstance(version, str) and "/" in version else "")
+
+
+def _state(spec: Wire, status: Wire, node: str | None, owner: Owner) -> PodState:
+    """Where a pod of a file stands: without a status it waits, with a node it runs (§2.1)."""
+    if status.get("phase") in _OVER:
+        return PodState.DONE
+    if node is not None:
+        return PodState.BOUND
+    if owner.kind in (DAEMONSET, MIRROR) or status.get("nominatedNodeName") or spec.get("schedulingGates"):
+        return PodState.WAITING
+    conditions = status.get("conditions")
+    for one in conditions if isinstance(conditions, list) else ():
+        if isinstance(one, Mapping) and one.get("type") == "PodScheduled":
+            return PodState.PENDING if one.get("reason") == "Unschedulable" else PodState.WAITING
+    return PodState.PENDING
+
+
+def moment(text: object) -> float:
+    """A timestamp in seconds; 0 where there is none that can be read."""
+    if not isinstance(text, str):
+        return 0.0
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,0 +1,320 @@
+"""A user's world: everything in the files that planning looks at, as one snapshot.
+
+Objects are sorted as they are met and read in an order that lets each find what it refers to: storage before pods, pods
+before the workloads that may have made them. A bad object costs itself. What of a pod is bad becomes that pod's
+refusal, a NodePool that cannot be read is a pool with a problem, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from types import MappingProxyType
+from typing import Any, Final
+
+from dovetail.api import (
+    containers,
+    documents,
+    dumps,
+    manifests,
+    node_pools,
+    nodes,
+    pod_wire,
+    pods,
+    scheduler_config,
+    volumes,
+    what_if,
+    workloads,
+)
+from dovetail.api.documents import Document
+from dovetail.api.fields import Fields, fields
+from dovetail.api.manifests import Manifests
+from dovetail.api.pod_wire import DAEMONSET, Drafts, PodWire
+from dovetail.api.scheduler_config import Service
+from dovetail.api.what_if import Change
+from dovetail.api.workloads import Expanded, Workload
+from dovetail.core.errors import BadField, BadInput, BadValue
+from dovetail.core.nodepools import NodeClassRef, NodePool
+from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
+from dovetail.core.snapshot import Snapshot
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_KARPENTER: Final = "karpenter.sh"
+_NO_CLASS: Final = NodeClassRef("", "", "")
+Files = Iterable[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the files hold.
+
+    `skipped` counts kinds nobody here has a use for; `sources` are the objects of Karpenter's own kinds and the node
+    classes as they were written, by kind and name.
+    """
+
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    manifests: Manifests = manifests.NONE
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[BadField, ...] = ()
+    sources: Mapping[tuple[str, str], Document] = field(default_factory=dict)
+    node_classes: frozenset[NodeClassRef] = frozenset()
+    shapes: int = 0
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """Objects by kind, as they are met."""
+
+    drafts: Drafts
+    around: pods.Surroundings
+    catalog: manifests.Found = field(default_factory=manifests.Found)
+    machines: nodes.Machines = field(default_factory=nodes.Machines)
+    pods: dict[tuple[str, str], PodWire] = field(default_factory=dict)
+    workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
+    namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    sources: dict[tuple[str, str], Document] = field(default_factory=dict)
+    classes: set[NodeClassRef] = field(default_factory=set)
+    broken: dict[str, str] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    problems: list[BadField] = field(default_factory=list)
+    #: How many pods were named by each `generateName`.
+    generated: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: In which file an object was met.
+    met: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+
+def read_world(
+    files: Files, spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS, changes: Iterable[Change] = ()
+) -> World:
+    """Read every file, given as its name and its text, or its bytes where it is a large dump."""
+    around = pods.Surroundings(spread=spread)
+    found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
+    wanted = list(changes)
+    for filename, held in files:
+        for document in documents.read(held, filename) if isinstance(held, str) else dumps.read(held, filename):
+            if isinstance(document, BadField):
+                found.problems.append(document)
+                continue
+            try:
+                what_if.apply(wanted, document)
+                _take(found, document, filename)
+            except BadInput as problem:
+                found.problems.append(manifests.placed(problem, document))
+                _remember_broken(found, document, str(problem))
+    found.problems += what_if.unmet(wanted)
+    return _joined(found)
+
+
+def _remember_broken(found: _Sorted, document: Document, problem: str) -> None:
+    """A pool that cannot be read is still one a person asks about."""
+    value = document.value
+    if (
+        isinstance(value, Mapping)
+        and value.get("kind") == node_pools.KIND
+        and isinstance(value.get("metadata"), Mapping)
+    ):
+        name = value["metadata"].get("name")
+        if isinstance(name, str) and name and name not in found.catalog.pools:
+            found.broken[name] = problem
+            found.sources[node_pools.KIND, name] = document
+
+
+# ---- sorting
+
+
+def _take(found: _Sorted, document: Document, filename: str) -> None:
+    wire = fields(document.value)
+    kind, version = wire.required("kind"), wire.required("apiVersion")
+    group = version.rpartition("/")[0]
+    reader = _READERS.get((group, kind))
+    if reader is not None:
+        reader(found, wire)
+        return
+    if group != _KARPENTER and not kind.endswith("NodeClass"):
+        found.skipped[kind] += 1
+        return
+    name = pod_wire.named(wire.map("metadata"))
+    _replace(found, kind, name, NodeClassRef(group, kind, name), filename)
+    before = len(found.catalog.skipped)
+    if kind.endswith("NodeClass"):
+        found.classes.add(NodeClassRef(group, kind, name))
+    found.sources[kind, name] = document
+    manifests.take(found.catalog, wire)
+    if len(found.catalog.skipped) > before:
+        found.skipped[kind] += 1
+
+
+def _replace(found: _Sorted, kind: str, name: str, ref: NodeClassRef, filename: str) -> None:
+    """A later file may say an object anew, which is how a what-if is written; one file may not say it twice."""
+    key = (kind, "", name)
+    if found.met.get(key, filename) != filename:
+        known = found.catalog
+        known.pools.pop(name, None) if kind == node_pools.KIND else None
+        known.overrides.pop(name, None) if kind == "InstanceType" else None
+        known.overlays.pop(name, None) if kind == "NodeOverlay" else None
+        known.node_classes.pop(ref, None)
+        found.broken.pop(name, None) if kind == node_pools.KIND else None
+    found.met[key] = filename
+
+
+def _pod(found: _Sorted, wire: Fields) -> None:
+    one = pod_wire.read(wire, found.drafts)
+    namespace = one.draft.namespace
+    if not wire.map("metadata").has("name"):
+        found.generated[namespace, one.name] += 1
+        one.name = f"{one.name}{found.generated[namespace, one.name]}"
+    found.pods[namespace, one.name] = one
+
+
+def _node(found: _Sorted, wire: Fields) -> None:
+    one = nodes.read_node(wire)
+    found.machines.nodes[one.name] = one
+
+
+def _claim(found: _Sorted, wire: Fields) -> None:
+    one = nodes.read_claim(wire)
+    found.machines.claims[one.name] = one
+
+
+def _csi_node(found: _Sorted, wire: Fields) -> None:
+    name = pod_wire.named(wire.map("metadata"))
+    found.machines.volume_limits[name] = nodes.read_csi_node(wire)
+
+
+def _workload(found: _Sorted, wire: Fields) -> None:
+    kind = wire.required("kind")
+    one = workloads.read(wire, kind, found.drafts)
+    found.workloads[kind, one.namespace, one.owner.name] = one
+
+
+def _namespace(found: _Sorted, wire: Fields) -> None:
+    about = wire.map("metadata")
+    name = pod_wire.named(about)
+    found.namespaces[name] = {_NAME_LABEL: name, **about.labels("labels")}
+
+
+def _volume_claim(found: _Sorted, wire: Fields) -> None:
+    about = wire.map("metadata")
+    key = (about.text("namespace") or "default", pod_wire.named(about))
+    found.around.storage.claims[key] = volumes.read_claim(wire)
+
+
+def _volume(found: _Sorted, wire: Fields) -> None:
+    found.around.storage.volumes[pod_wire.named(wire.map("metadata"))] = volumes.read_volume(wire)
+
+
+def _storage_class(found: _Sorted, wire: Fields) -> None:
+    found.around.storage.classes[pod_wire.named(wire.map("metadata"))] = volumes.read_storage_class(wire)
+
+
+def _priority_class(found: _Sorted, wire: Fields) -> None:
+    value = wire.whole("value", -(2**31), 2**31) or 0
+    found.around.priorities[pod_wire.named(wire.map("metadata"))] = value
+    if wire.flag("globalDefault"):
+        found.around.default_priority = value
+
+
+def _runtime_class(found: _Sorted, wire: Fields) -> None:
+    found.around.runtimes[pod_wire.named(wire.map("metadata"))] = pods.read_runtime_class(wire)
+
+
+def _limit_range(found: _Sorted, wire: Fields) -> None:
+    namespace = wire.map("metadata").text("namespace") or "default"
+    found.around.limit_ranges[namespace] = containers.read_limit_range(wire)
+
+
+def _service(found: _Sorted, wire: Fields) -> None:
+    namespace = wire.map("metadata").text("namespace") or "default"
+    found.around.services.setdefault(namespace, []).append(Service(wire.map("spec").labels("selector")))
+
+
+_READERS: Final[Mapping[tuple[str, str], Callable[[_Sorted, Fields], None]]] = {
+    ("", "Pod"): _pod,
+    ("", "Node"): _node,
+    ("", "Namespace"): _namespace,
+    ("", "PersistentVolumeClaim"): _volume_claim,
+    ("", "PersistentVolume"): _volume,
+    ("", "LimitRange"): _limit_range,
+    ("", "Service"): _service,
+    (_KARPENTER, "NodeClaim"): _claim,
+    ("storage.k8s.io", "StorageClass"): _storage_class,
+    ("storage.k8s.io", "CSINode"): _csi_node,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("node.k8s.io", "RuntimeClass"): _runtime_class,
+    **{(group, kind): _workload for kind, group in workloads.KINDS.items()},
+}
+
+
+# ---- putting together
+
+
+def _joined(found: _Sorted) -> World:
+    listed = list(found.workloads.values())
+    found.around.selectors = workloads.selectors(listed)
+    shapes = pods.Shapes(found.around)
+    catalog = manifests.finished(found.catalog)
+    pools = (*catalog.pools, *(NodePool(name, _NO_CLASS, problem=why) for name, why in found.broken.items()))
+    machines = tuple(nodes.merged(found.machines, {one.name: one for one in pools}))
+    leaving = {one.name for one in machines if one.leaving}
+    made = [_stayed(shapes.pod(one), one, leaving) for one in found.pods.values()]
+    for lacking in workloads.missing(listed, found.pods.values()):
+        made += _expanded(lacking, shapes, found)
+    daemons = tuple(_daemons(listed, shapes, found))
+    snapshot = Snapshot(
+        nodes=machines,
+        pods=tuple(made),
+        pools=pools,
+        daemons=daemons,
+        namespaces=_namespaces(found, listed),
+    )
+    return World(
+        snapshot,
+        catalog,
+        found.skipped,
+        tuple(found.problems),
+        found.sources,
+        frozenset(found.classes),
+        len(shapes),
+    )
+
+
+def _stayed(pod: Pod, wire: PodWire, leaving: set[str]) -> Pod:
+    """A pod that may not be disrupted goes down with its node; nobody looks for another place for it (§2.3)."""
+    if wire.protected and pod.node in leaving and pod.state is PodState.BOUND:
+        return replace(pod, state=PodState.WAITING)
+    return pod
+
+
+def _expanded(lacking: Expanded, shapes: pods.Shapes, found: _Sorted) -> Iterator[Pod]:
+    one, names = lacking.workload, lacking.names
+    if found.pods:
+        names = tuple(f"{name}-new" if (one.namespace, name) in found.pods else name for name in names)
+    if one.claims or one.ephemeral:
+        return (Pod(name, shapes.shape(one.draft, lacking.claims(name)), owner=one.owner.kind) for name in names)
+    return map(_light, names, repeat(shapes.shape(one.draft)), repeat(one.owner.kind))
+
+
+def _light(name: str, shape: Shape, owner: str) -> Pod:
+    return Pod(name, shape, owner=owner)
+
+
+def _daemons(listed: Iterable[Workload], shapes: pods.Shapes, found: _Sorted) -> Iterator[DaemonSet]:
+    """Daemons as their controller makes them. Those that want devices are not planned for, as such pods are not."""
+    for one in listed:
+        if one.owner.kind != DAEMONSET:
+            continue
+        shape = shapes.daemon(one.draft)
+        if shape.problem == pods.NO_DEVICES:
+            continue
+        if shape.problem is not None:
+            found.problems.append(BadValue(shape.problem).at(f"DaemonSet {one.namespace}/{one.owner.name}"))
+        tolerated = (*shape.tolerations, *workloads.DAEMON_TOLERATIONS)
+        yield DaemonSet(one.owner.name, replace(shape, tolerations=tolerated, problem=None), one.namespace)
+
+
+def _namespaces(found: _Sorted, listed: Iterable[Workload]) -> Mapping[str, Mapping[str, str]]:
+    """Every namespace anything is in; one nobody wrote down has the label all namespaces have."""
+    used = {one.draft.namespace for one in found.pods.values()} | {one.namespace for one in listed}
+    return MappingProxyType({name: {_NAME_LABEL: name} for name in sorted(used)} | found.namespaces)

@@ -1,0 +1,98 @@
+"""`dovetail explain node NAME -f FILES`: what is on a node, what room is left, and what it costs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from difflib import get_close_matches
+
+from dovetail.cli import flags, output, planned
+from dovetail.cli.console import Console
+from dovetail.cli.exits import Exit
+from dovetail.cli.planned import Planned
+from dovetail.core import labels
+from dovetail.core.errors import BadInput
+from dovetail.core.nodes import Node
+from dovetail.core.pods import PodState
+from dovetail.core.resources import NOTHING
+from dovetail.core.scheduling.problem import Claim
+from dovetail.views import whereabouts
+from dovetail.views.whereabouts import NodePage
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument("node", metavar="NAME", help="a node of the files, or one `plan` would buy")
+    planned.add_world(parser, several=False)
+    planned.add_policies(parser)
+    flags.add_output(parser, ("table", "json", "yaml"))
+
+
+def run(found: Namespace, console: Console) -> int:
+    one = page(planned.plan(found, found.file, console), found.node)
+    match found.output:
+        case "table":
+            console.write(whereabouts.node_text(one, console.width, console.paint))
+        case other:
+            output.structured(whereabouts.node_wire(one), other, console)
+    return Exit.OK
+
+
+def page(done: Planned, wanted: str) -> NodePage:
+    """The page of a node that is there, or of one that would be bought."""
+    nodes = {one.name: one for one in done.world.snapshot.nodes}
+    claims = {one.name: one for one in done.plan.claims}
+    if wanted in nodes:
+        return _existing(done, nodes[wanted])
+    if wanted in claims:
+        return _bought(claims[wanted])
+    near = get_close_matches(wanted, [*nodes, *claims], 1, 0.6)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise BadInput(f"there is no node {wanted[:80]!r}, nor would one of that name be bought{hint}")
+
+
+def _existing(done: Planned, node: Node) -> NodePage:
+    running = [pod for pod in done.world.snapshot.pods if pod.node == node.name and pod.state is PodState.BOUND]
+    coming = [pod for one in done.plan.placed if one.node.name == node.name for pod in one.pods]
+    about = [("pool", node.pool or "none: it is not ours")]
+    named = (
+        ("type", labels.INSTANCE_TYPE),
+        ("zone", labels.ZONE),
+        ("capacity type", labels.CAPACITY_TYPE),
+    )
+    about += [(name, node.labels[key]) for name, key in named if key in node.labels]
+    about += [("taint", str(taint)) for taint in node.effective_taints]
+    about += [("state", "leaving: its pods are planned elsewhere")] if node.leaving else []
+    about += [("state", "not up yet")] if not node.ready else []
+    about += [(f"volumes of {driver}", f"at most {most}") for driver, most in node.volume_limits if most < 2**31 - 1]
+    return NodePage(
+        node.name,
+        True,
+        tuple(about),
+        node.allocatable,
+        sum((pod.shape.requests for pod in (*running, *coming)), NOTHING),
+        running,
+        coming,
+        node.nanodollars,
+    )
+
+
+def _bought(claim: Claim) -> NodePage:
+    row = claim.choice.offering
+    about = [
+        ("pool", claim.pool.name),
+        ("type", f"{claim.choice.instance_type.name}, the cheapest of {len(claim.types)} that will do"),
+        ("zone", row.zone or "any"),
+        ("capacity type", row.capacity_type or "any"),
+        *(("reservation", one) for one in claim.reservation_ids),
+        *(("taint", str(taint)) for taint in claim.pool.taints),
+    ]
+    return NodePage(
+        claim.name,
+        False,
+        tuple(about),
+        claim.choice.instance_type.allocatable,
+        claim.requests,
+        (),
+        claim.pods,
+        None if row.price is None else row.price.nanodollars,
+        claim,
+    )

@@ -1,0 +1,56 @@
+"""`dovetail lint -f FILES`: what in these files will not do what somebody meant."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dovetail import __version__
+from dovetail.api import documents, dumps
+from dovetail.api.world import read_world
+from dovetail.cli import files, flags, lint_documents, lint_rules, markets, output
+from dovetail.cli.console import Console
+from dovetail.cli.exits import Exit
+from dovetail.core.errors import BadField, BadInput
+from dovetail.views import findings
+from dovetail.views.findings import Finding, Level
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "-f",
+        "--file",
+        metavar="PATH",
+        action="extend",
+        nargs="+",
+        help="manifests or a dump: files, directories or - (repeatable)",
+    )
+    flags.add_place(parser)
+    flags.add_output(parser, ("table", "json", "yaml", "sarif"))
+
+
+def run(found: Namespace, console: Console) -> int:
+    if not found.file:
+        raise BadInput("name at least one file or directory with -f, or - for stdin")
+    told = sorted(_found(found, console), key=lambda one: one.order)
+    match found.output:
+        case "table":
+            console.write(findings.text(told, console.paint))
+        case "sarif":
+            output.structured(findings.sarif(told, lint_rules.RULES, __version__), "json", console)
+        case other:
+            output.structured(findings.wire(told), other, console)
+    return Exit.FAILED if any(one.level is not Level.NOTE for one in told) else Exit.OK
+
+
+def _found(flags: Namespace, console: Console) -> set[Finding]:
+    held = list(files.world(flags.file, console))
+    world = read_world(held)
+    found = set(lint_documents.unreadable(world))
+    for filename, one in held:
+        for document in documents.read(one, filename) if isinstance(one, str) else dumps.read(one, filename):
+            if not isinstance(document, BadField):
+                found.update(lint_documents.deprecated(document))
+                found.update(lint_documents.budgets(document))
+    world, shelves = markets.open_markets(world, flags, console)
+    found.update(lint_rules.lint(world, shelves))
+    return found

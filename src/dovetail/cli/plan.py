@@ -1,0 +1,61 @@
+"""`dovetail plan -f FILES`: the nodes it would buy for these pods, and what waits and why."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from dovetail.cli import flags, output, planned
+from dovetail.cli.console import Console
+from dovetail.cli.exits import Exit
+from dovetail.cli.planned import Planned
+from dovetail.core.pods import PodState
+from dovetail.core.resources import NOTHING, Resources
+from dovetail.views import plan, plan_difference
+from dovetail.views.plan import Planning
+
+
+def configure(parser: ArgumentParser) -> None:
+    planned.add_world(parser)
+    planned.add_policies(parser)
+    parser.add_argument(
+        "--diff",
+        metavar="PATH",
+        action="extend",
+        nargs="+",
+        help="what would change from the world of -f to this one; --with then changes this one only",
+    )
+    flags.add_output(parser, ("table", "json", "yaml"))
+
+
+def run(found: Namespace, console: Console) -> int:
+    if found.diff:
+        unchanged = Namespace(**{**vars(found), "changes": None})
+        before = planning(planned.plan(unchanged, found.file, console))
+        return _difference(before, planning(planned.plan(found, found.diff, console)), found, console)
+    before = planning(planned.plan(found, found.file, console))
+    match found.output:
+        case "table":
+            console.write(plan.text(before, console.width, console.paint))
+        case other:
+            output.structured(plan.wire(before), other, console)
+    return Exit.PENDING if before.waiting else Exit.OK
+
+
+def planning(done: Planned) -> Planning:
+    """The plan with what was on the nodes before."""
+    used: dict[str, Resources] = {}
+    taking = {one.node.name for one in done.plan.placed}
+    for pod in done.world.snapshot.pods:
+        if pod.state is PodState.BOUND and pod.node in taking:
+            used[pod.node] = used.get(pod.node, NOTHING) + pod.shape.requests
+    return Planning(done.plan, used)
+
+
+def _difference(before: Planning, after: Planning, found: Namespace, console: Console) -> int:
+    changes = plan_difference.compare(before, after)
+    match found.output:
+        case "table":
+            console.write(plan_difference.text(changes, console.width, console.paint))
+        case other:
+            output.structured(plan_difference.wire(changes), other, console)
+    return Exit.PENDING if after.waiting else Exit.OK
