@@ -31,8 +31,8 @@ class Acceptor:
         bin_ = self.board.node(number)
         count = most
         for one in ticket.demands:
-            count = min(count, bin_.room[one.column] // one.amount)
-        refuses = count <= 0 or min(bin_.room, default=0) < 0
+            count = min(count, self.board.room[one.column][number] // one.amount)
+        refuses = count <= 0
         if not refuses and ticket.shape.ports:
             refuses = bin_.clashes(ticket.shape.ports)
         if not refuses and ticket.shape.volumes.attached:

@@ -37,13 +37,12 @@ class Bin:
 
 
 class NodeBin(Bin):
-    """A node that is there: fixed labels, and so much room left per column."""
+    """A node that is there; its room stands in the board's columns."""
 
-    __slots__ = ("limits", "room")
+    __slots__ = ("limits",)
 
-    def __init__(self, number: int, room: list[int], limits: dict[str, int]) -> None:
+    def __init__(self, number: int, limits: dict[str, int]) -> None:
         super().__init__(number)
-        self.room = room
         self.limits = limits
 
 
@@ -78,6 +77,8 @@ class Board:
         self.node_count = len(table.nodes)
         self.open_nodes = table.open & ~table.overdrawn & ~without
         self.levels = [compiled.levels(name) for name in columns]
+        #: By column, how much room each existing node has left.
+        self.room = [compiled.column(name).copy() for name in columns]
         self.nodes: dict[int, NodeBin] = {}
         self.claims: list[ClaimBin] = []
         self.claims_of = [0] * len(compiled.indexes)
@@ -102,9 +103,7 @@ class Board:
         found = self.nodes.get(number)
         if found is None:
             table = self.compiled.table
-            room = table.room[number]
-            limits = dict(table.nodes[number].volume_limits)
-            found = NodeBin(number, [room.of(name) for name in self.names], limits)
+            found = NodeBin(number, dict(table.nodes[number].volume_limits))
             found.ports = list(table.ports.get(number, ()))
             found.attached = {driver: set(claims) for driver, claims in table.attached.get(number, {}).items()}
             self.nodes[number] = found
@@ -142,8 +141,8 @@ class Board:
 
     def charge_node(self, bin_: NodeBin, demands: tuple[Demand, ...], count: int) -> None:
         for one in demands:
-            left = bin_.room[one.column] - one.amount * count
-            bin_.room[one.column] = left
+            column = self.room[one.column]
+            left = column[bin_.number] = column[bin_.number] - one.amount * count
             self.levels[one.column].put(bin_.number, left)
 
     def charge_claim(self, bin_: ClaimBin, demands: tuple[Demand, ...], count: int) -> None:

@@ -67,6 +67,7 @@ class Compiled:
         self._eligible: dict[tuple[NodeFilter, str], frozenset[str]] = {}
         self._base_counts: dict[GroupKey, Group] = {}
         self._levels: dict[str, Levels] = {}
+        self._columns: dict[str, list[int]] = {}
         inverse = {key for shape in self.table.bound for key in self.inverse_keys(shape)}
         self._ordered_inverse: tuple[GroupKey, ...] = tuple(sorted(inverse, key=lambda one: one.order))
         self.usage: dict[str, Resources] = self._pool_usage()
@@ -230,11 +231,18 @@ class Compiled:
 
     # ---- room
 
+    def column(self, name: str) -> list[int]:
+        """How much room every existing node has for a resource; not to be changed."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = [room.of(name) for room in self.table.room]
+        return found
+
     def levels(self, name: str) -> Levels:
         """The existing nodes by their room for a resource; a fresh copy to plan with."""
         base = self._levels.get(name)
         if base is None:
-            amounts = {number: room.of(name) for number, room in enumerate(self.table.room)}
+            amounts = dict(enumerate(self.column(name)))
             largest = max((index.largest(name, index.all_types) for index in self.indexes), default=0)
             base = self._levels[name] = Levels(max(largest, *amounts.values(), 1) if amounts else max(largest, 1))
             base.fill(amounts)

@@ -15,7 +15,7 @@ same node filter, under any of their required terms, and those of existing nodes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from dovetail.core import labels
@@ -54,9 +54,15 @@ class GroupKey:
     max_skew: int = 0
     min_domains: int | None = None
     node_filter: NodeFilter = EVERY_NODE
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Looked up all the time, so hashed once; the filter is left to equality.
+        parts = (self.kind.value, self.key, self.namespaces, self.selector, self.max_skew)
+        object.__setattr__(self, "_hash", hash(parts))
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.key, self.namespaces, self.selector, self.max_skew))
+        return self._hash
 
     @property
     def order(self) -> tuple[object, ...]:

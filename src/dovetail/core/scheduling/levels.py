@@ -1,8 +1,8 @@
 """Which bins still have about this much room: a coarse answer for all of them at once.
 
-Room for a resource is cut into levels, eight to every doubling, twenty doublings down from the most there is. For each
-level there is a set of bins that have at least that much; bins in the top quarter are simply roomy. Asking is one
-look-up and never leaves out a bin that would fit; a bin it lets through has at most an eighth too little, unless it
+Room for a resource is cut into levels, sixteen to every doubling, twenty doublings down from the most there is. For
+each level there is a set of bins that have at least that much; bins in the top quarter are simply roomy. Asking is one
+look-up and never leaves out a bin that would fit; a bin it lets through has at most a sixteenth too little, unless it
 is roomy. Bins only lose room, so over a whole plan each leaves each set at most once, and a bin that is opened and
 stays roomy costs one bit.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_STEPS_BITS: Final = 3
+_STEPS_BITS: Final = 4
 _STEPS: Final = 1 << _STEPS_BITS
 _DOUBLINGS: Final = 20
 _EXACT_BITS: Final = _STEPS_BITS + 1

@@ -6,7 +6,7 @@ for all nodes at once, and what was worked out for one pod's demands serves ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.core import labels
 from dovetail.core.nodes import Node
@@ -52,8 +52,7 @@ class NodeTable:
         self._with_key: dict[str, int] = {}
         self._by_taints: dict[tuple[Taint, ...], int] = {}
         self._admitting: dict[Requirement, int] = {}
-        for number, node in enumerate(self.nodes):
-            self._enter(number, node)
+        self._enter()
         #: Nodes that hold more than they should; they take nobody.
         self.overdrawn = 0
         #: How many pods of a shape run on each node.
@@ -69,20 +68,24 @@ class NodeTable:
             if any(amount < 0 for amount in room.values()):
                 self.overdrawn |= 1 << number
 
-    def _enter(self, number: int, node: Node) -> None:
-        bit = 1 << number
-        pairs: Mapping[str, str] = node.labels
-        if labels.HOSTNAME not in pairs:
-            pairs = {**pairs, labels.HOSTNAME: node.hostname}
-        for raw, value in pairs.items():
-            key = labels.canonical(raw)
-            values = self._by_label.setdefault(key, {})
-            values[value] = values.get(value, 0) | bit
-            self._with_key[key] = self._with_key.get(key, 0) | bit
-        taints = node.effective_taints
-        self._by_taints[taints] = self._by_taints.get(taints, 0) | bit
-        if node.leaving:
-            self.open &= ~bit
+    def _enter(self) -> None:
+        """Sets of nodes by label value and by taints; the hostname, of which each has its own, is not indexed."""
+        by_label: dict[str, dict[str, list[int]]] = {}
+        by_taints: dict[tuple[Taint, ...], list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            for raw, value in node.labels.items():
+                key = labels.canonical(raw)
+                if key != labels.HOSTNAME:
+                    by_label.setdefault(key, {}).setdefault(value, []).append(number)
+            by_taints.setdefault(node.effective_taints, []).append(number)
+            if node.leaving:
+                self.open &= ~(1 << number)
+        size = len(self.nodes)
+        for key, values in by_label.items():
+            masks = self._by_label[key] = {value: mask_of(numbers, size) for value, numbers in values.items()}
+            for mask in masks.values():
+                self._with_key[key] = self._with_key.get(key, 0) | mask
+        self._by_taints = {taints: mask_of(numbers, size) for taints, numbers in by_taints.items()}
 
     def _rooms(self, pods: Sequence[Pod], daemons: Sequence[DaemonSet]) -> list[Resources]:
         used: list[Resources] = [NOTHING] * len(self.nodes)
@@ -144,6 +147,10 @@ class NodeTable:
         return mask
 
     def _suiting(self, one: Requirement) -> int:
+        if one.key == labels.HOSTNAME:
+            return mask_of(
+                (number for number, node in enumerate(self.nodes) if one.admits(node.hostname)), len(self.nodes)
+            )
         found = self.everyone & ~self._with_key.get(one.key, 0) if one.absent else 0
         for value, nodes in self._by_label.get(one.key, {}).items():
             if one.admits(value):
@@ -179,6 +186,14 @@ class NodeTable:
         if found is None:
             found = next((value for raw, value in node.labels.items() if labels.canonical(raw) == key), None)
         return found
+
+
+def mask_of(numbers: Iterable[int], size: int) -> int:
+    """The set of these bits, built in one go: adding them one by one would copy the set each time."""
+    packed = bytearray(size // 8 + 1)
+    for number in numbers:
+        packed[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(packed, "little")
 
 
 def _still_to_come(expected: Resources, present: Resources) -> Resources:

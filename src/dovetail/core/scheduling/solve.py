@@ -11,7 +11,7 @@ visited by stated keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dovetail.core.pods import Labels, Pod, Shape
 from dovetail.core.resources import CPU, MEMORY
@@ -22,7 +22,9 @@ from dovetail.core.scheduling.domains import Allowed, allowed, rationed, shared_
 from dovetail.core.scheduling.finish import finished
 from dovetail.core.scheduling.groups import Group, GroupKey, Kind
 from dovetail.core.scheduling.index import bits
+from dovetail.core.scheduling.mixing import Mixer
 from dovetail.core.scheduling.problem import Plan, Problem
+from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Demand, Ticket
 
 
@@ -32,9 +34,24 @@ def solve(problem: Problem) -> Plan:
 
 
 def replan(compiled: Compiled, without: Iterable[str] = ()) -> Plan:
-    """Plan again on a compiled problem, as if some nodes were leaving."""
+    """Plan again on a compiled problem, as if some nodes were leaving.
+
+    Largest first leaves nodes full of cpu and empty of memory where pods are of both kinds. Where nothing ties pods to
+    each other a second plan is made with pods mixed so that nodes fill evenly (`mixing`), and the cheaper one is kept.
+    """
     numbers = [compiled.table.numbers[name] for name in without]
-    return _Packer(compiled, numbers).plan()
+    packer = _Packer(compiled, numbers)
+    plan = packer.plan()
+    if packer.groups or len(packer.queues) < 2 or not plan.claims:
+        return plan
+    other = _Packer(compiled, numbers).plan(mixed=True)
+    return other if _cost(other) < _cost(plan) else plan
+
+
+def _cost(plan: Plan) -> tuple[int, int, int, int]:
+    """What makes a plan worse: pods left waiting, nodes nobody knows the price of, dollars, nodes."""
+    unpriced = sum(claim.choice.offering.price is None for claim in plan.claims)
+    return (sum(len(one.pods) for one in plan.refused), unpriced, plan.nanodollars, len(plan.claims))
 
 
 class _Queue:
@@ -118,8 +135,10 @@ class _Packer:
             if not group.is_host:
                 self.board.track(key.key)
 
-    def plan(self) -> Plan:
+    def plan(self, *, mixed: bool = False) -> Plan:
         waiting = [queue for queue in self.queues if queue.shape.problem is None]
+        if mixed:
+            self._mix(waiting)
         progress = True
         while waiting and progress:
             progress = False
@@ -128,6 +147,40 @@ class _Packer:
             waiting = [queue for queue in waiting if queue.waiting]
         refused = [(queue.shape, queue.pods[queue.done :]) for queue in self.queues if queue.waiting]
         return finished(self.board, refused, self._ticket)
+
+    def _mix(self, waiting: list[_Queue]) -> None:
+        """Fill existing nodes as ever, then open claims for even mixtures of the pods that begin in the same state.
+
+        What a claim does not take after all stays in its queue, and is served like any other pod.
+        """
+        by_start: dict[State, list[_Queue]] = {}
+        for queue in waiting:
+            ticket = self._ticket(self.compiled.rungs(queue.shape)[0])
+            for number in self._roomy(ticket, self._candidates(ticket, {}) & self.board.open_nodes):
+                if queue.waiting:
+                    self._try(ticket, number, {}, queue)
+            if queue.waiting and ticket.pools and not ticket.shape.ports and not ticket.shape.volumes.attached:
+                by_start.setdefault(next(iter(ticket.pools.values())), []).append(queue)
+        for start, some in by_start.items():
+            shapes = [queue.shape.requests for queue in some]
+            mixer = Mixer(start.index, start.market, shapes, [queue.waiting for queue in some])
+            while parts := mixer.bundle():
+                self._fill([(some[part.shape], part.count) for part in parts])
+
+    def _fill(self, parts: list[tuple[_Queue, int]]) -> None:
+        """Open one claim, and put on it what was thought of for it, as far as it takes it."""
+        number: int | None = None
+        for queue, count in parts:
+            ticket = self._ticket(self.compiled.rungs(queue.shape)[0])
+            most = min(count, queue.waiting)
+            if number is None:
+                pool, start = next(iter(ticket.pools.items()))
+                opened, taken = self.acceptor.onto_new(ticket, pool, start, most, {})
+                number = opened if taken else None
+            else:
+                taken = self.acceptor.onto_claim(ticket, number, most, {})
+            if taken and number is not None:
+                self._record(ticket, number, taken, queue)
 
     def _serve(self, queue: _Queue) -> bool:
         """Place what can be placed of one shape, each pod with as many of its wishes as can be had."""
@@ -224,7 +277,7 @@ class _Packer:
             return 0
         before = queue.done
         sweeps = (ticket.quotas is not None or not ticket.ties) and not ticket.near_hosts
-        for number in bits(self._candidates(ticket, where)):
+        for number in self._roomy(ticket, self._candidates(ticket, where)):
             if self._try(ticket, number, where, queue):
                 if not sweeps or not queue.waiting:
                     return queue.done - before
@@ -232,6 +285,16 @@ class _Packer:
         while queue.waiting and self._open(ticket, where, queue) and sweeps:
             where = self._where(ticket) or where
         return queue.done - before
+
+    def _roomy(self, ticket: Ticket, candidates: int) -> Iterator[int]:
+        """The candidates without those nodes that turn out too small; they will not be looked at again."""
+        board = self.board
+        needs = [(board.room[one.column], one.amount) for one in ticket.demands]
+        for number in bits(candidates):
+            if number < board.node_count and any(column[number] < amount for column, amount in needs):
+                ticket.dead |= 1 << number
+            else:
+                yield number
 
     def _where(self, ticket: Ticket) -> dict[str, Allowed] | None:
         """By label, the domains that are open just now; None where there is none."""
