@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dovetail.core.resources import CPU, MEMORY, Resources
 from dovetail.core.scheduling.index import PoolIndex
+
+_HANDFULS: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Mixer:
         self._index = index
         self._types = types
         self._shapes = shapes
+        self._demands = [tuple((name, amount) for name, amount in shape.items() if amount) for shape in shapes]
+        #: How many of a shape are taken at a time while there is plenty of room: a small part of a node.
+        self._handful = [max(1, self._alone(one) // _HANDFULS) for one in range(len(shapes))]
         self._left = list(counts)
         self._last: list[Part] = []
         self._asked = dict.fromkeys((CPU, MEMORY), 0)
@@ -39,6 +45,12 @@ class Mixer:
         order = sorted(range(len(shapes)), key=lambda one: (-self._weight(shapes[one]), one))
         #: Shapes that lean to cpu and shapes that lean to memory, the heaviest first.
         self._sides = ([one for one in order if not leaning[one]], [one for one in order if leaning[one]])
+
+    def _alone(self, shape: int) -> int:
+        """How many of a shape would fill the largest node."""
+        return min(
+            (self._index.largest(name, self._types) // amount for name, amount in self._demands[shape]), default=0
+        )
 
     def _share(self, name: str, amount: int) -> float:
         total = self._asked[name]
@@ -72,19 +84,22 @@ class Mixer:
             chosen = self._next(memory_behind, types, used) or self._next(not memory_behind, types, used)
             if chosen is None:
                 return [Part(shape, count) for shape, count in taken.items()]
-            shape, types = chosen
-            self._left[shape] -= 1
-            taken[shape] = taken.get(shape, 0) + 1
-            for name, amount in self._shapes[shape].items():
-                used[name] = used.get(name, 0) + amount
+            part, types = chosen
+            self._left[part.shape] -= part.count
+            taken[part.shape] = taken.get(part.shape, 0) + part.count
+            for name, amount in self._demands[part.shape]:
+                used[name] = used.get(name, 0) + amount * part.count
 
-    def _next(self, leaning: bool, types: int, used: dict[str, int]) -> tuple[int, int] | None:
-        """The heaviest shape of one side that still fits, with the types it leaves."""
+    def _next(self, leaning: bool, types: int, used: dict[str, int]) -> tuple[Part, int] | None:
+        """The heaviest shape of one side that still fits, a handful of it or one, with the types it leaves."""
         for shape in self._sides[leaning]:
-            if self._left[shape]:
-                left = types
-                for name, amount in self._shapes[shape].items():
-                    left &= self._index.holding(name, used.get(name, 0) + amount)
-                if left:
-                    return shape, left
+            left = self._left[shape]
+            if not left:
+                continue
+            for count in {min(left, self._handful[shape]): None, 1: None}:
+                fitting = types
+                for name, amount in self._demands[shape]:
+                    fitting &= self._index.holding(name, used.get(name, 0) + amount * count)
+                if fitting:
+                    return Part(shape, count), fitting
         return None
