@@ -16,7 +16,7 @@ from dovetail.core.nodes import Node
 from dovetail.core.pods import NO_AFFINITY, Affinity, Pod, PodState, PodTerm, Preferred, Shape, Spread
 from dovetail.core.requirements import EMPTY, Requirements, requirement
 from dovetail.core.resources import NOTHING, PODS, Resources
-from dovetail.core.selectors import Selector
+from dovetail.core.selectors import Selector, selector_of
 
 Json = dict[str, Any]
 _SPEC: Final = frozenset({"containers", "nodeName", "nodeSelector", "affinity", "topologySpreadConstraints"})
@@ -97,7 +97,7 @@ def _term(wire: Json) -> PodTerm:
 
 def _selector(wire: Json) -> Selector:
     _expect(wire, frozenset({"matchLabels"}))
-    return Selector(Requirements.of_labels(wire["matchLabels"]))
+    return selector_of(Requirements.of_labels(wire["matchLabels"]))
 
 
 def read_nodes(path: Path) -> tuple[Node, ...]:

@@ -15,7 +15,7 @@ from dovetail.core import labels
 from dovetail.core.errors import BadInput
 from dovetail.core.pods import NO_AFFINITY, Affinity, PodTerm, Policy, Preferred, Spread
 from dovetail.core.requirements import EMPTY, NUMERIC, Operator, Requirement, Requirements, requirement
-from dovetail.core.selectors import NOTHING_SELECTED, Selector
+from dovetail.core.selectors import NOTHING_SELECTED, Selector, selector_of
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -162,7 +162,7 @@ def read_selector(parent: Fields, name: str) -> Selector:
     wire = parent.map(name)
     wanted = [requirement(key, Operator.IN, (value,)) for key, value in wire.labels("matchLabels").items()]
     wanted += (_expression(one, _OF_PODS) for one in wire.items("matchExpressions"))
-    return Selector(Requirements(wanted))
+    return selector_of(Requirements(wanted))
 
 
 def _of_keys(entry: Fields, own: Mapping[str, str]) -> Iterator[Requirement]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dovetail.core.requirements import EMPTY, Requirements
@@ -26,3 +27,9 @@ class Selector:
 
 NOTHING_SELECTED: Final = Selector(nothing=True)
 EVERYTHING: Final = Selector()
+
+
+@lru_cache(maxsize=8192)
+def selector_of(wanted: Requirements) -> Selector:
+    """The selector for these demands; equal ones are one object, so that comparing them later costs nothing."""
+    return Selector(wanted)

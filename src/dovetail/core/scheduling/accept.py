@@ -72,12 +72,12 @@ class Acceptor:
         self, ticket: Ticket, pool: int, start: State, most: int, where: dict[str, Allowed]
     ) -> tuple[int, int]:
         """Open a claim for as many as it takes: its number and the count."""
-        index = self.board.index(pool)
-        holding = self._holding_new(ticket, index)
-        base = holding(1)
+        settled = self._settled(ticket, start, where)
+        holding = self._holding_new(ticket, self.board.index(pool))
+        base = holding(1) if settled else 0
         if not base:
             return 0, 0
-        for chosen in self._settled(ticket, start, where):
+        for chosen in settled:
             for reserved in (True, False) if chosen.reserved.rows and self.options.reserved_capacity else (False,):
                 bin_ = self._fresh(pool, chosen, base, reserved)
                 if bin_ is None:

@@ -78,7 +78,7 @@ def ladder(shape: Shape, policy: PreferencePolicy, soft_taints: bool) -> Iterato
 
 
 def _ask(shape: Shape, term: Requirements, wishes: _Wishes) -> Ask:
-    labels = shape.selector & term
+    labels = shape.selector & term if len(shape.selector) or len(term) else EMPTY
     if wishes.node:
         heaviest = wishes.node[0].term
         assert isinstance(heaviest, Requirements)

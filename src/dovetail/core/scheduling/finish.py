@@ -27,6 +27,8 @@ class _Options:
     types: tuple[InstanceType, ...]
     choice: Choice
     requirements: Requirements
+    #: What daemons take on every one of the types.
+    overhead: Resources
 
 
 class _Finisher:
@@ -54,7 +56,7 @@ class _Finisher:
             found.requirements,
             found.types,
             found.choice,
-            Resources(requests) + _least_overhead(index, types),
+            Resources(requests) + found.overhead,
             (held,) if held is not None else (),
             bin_.relaxed,
         )
@@ -79,7 +81,7 @@ class _Finisher:
         requirements = (bin_.state.labels & Requirements(narrowed)).without(labels.HOSTNAME)
         if bin_.relaxed:
             requirements = _promising(requirements, bin_.min_values)
-        return _Options(chosen, Choice(chosen[0], kept[0][1]), requirements)
+        return _Options(chosen, Choice(chosen[0], kept[0][1]), requirements, _least_overhead(index, types))
 
     def _ranked(self, bin_: ClaimBin, index: PoolIndex, types: int) -> list[tuple[int, Offering]]:
         known = (bin_.pool, bin_.state.slots)

@@ -55,6 +55,7 @@ class PoolIndex:
     __slots__ = (
         "_by_key",
         "_daemon_ports",
+        "_largest",
         "_rows",
         "_slot_bits",
         "_thresholds",
@@ -94,6 +95,7 @@ class PoolIndex:
                 room[position] = room[position] - taken
         self.room: tuple[Resources, ...] = tuple(room)
         self._thresholds: dict[str, tuple[list[int], list[int]]] = {}
+        self._largest: dict[tuple[str, int], int] = {}
         sound = 0
         for position, left in enumerate(self.room):
             if all(amount >= 0 for amount in left.values()):
@@ -254,7 +256,13 @@ class PoolIndex:
         return self._thresholds[name]
 
     def largest(self, name: str, types: int) -> int:
-        """The most room for a resource that any of these types has."""
+        """The most room for a resource that any of these types has; claims often ask about the same set again."""
+        known = self._largest.get((name, types))
+        if known is None:
+            known = self._largest[name, types] = self._most_room(name, types)
+        return known
+
+    def _most_room(self, name: str, types: int) -> int:
         amounts, masks = self._thresholds.get(name) or self._prepared(name)
         low, high = 0, len(amounts)  # masks[low] always meets `types`, masks[high] never does
         if not types & masks[0]:

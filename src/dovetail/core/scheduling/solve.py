@@ -272,7 +272,7 @@ class _Packer:
 
         Where topology decides pod by pod, a sweep ends with the first pod: what it may do next has changed.
         """
-        where = self._where(ticket)
+        where = None if ticket.hopeless else self._where(ticket)
         if where is None:
             return 0
         before = queue.done
@@ -284,6 +284,8 @@ class _Packer:
                 where = self._where(ticket) or where
         while queue.waiting and self._open(ticket, where, queue) and sweeps:
             where = self._where(ticket) or where
+        if queue.done == before and ticket.only_worsens:
+            ticket.hopeless = True
         return queue.done - before
 
     def _roomy(self, ticket: Ticket, candidates: int) -> Iterator[int]:
@@ -314,12 +316,12 @@ class _Packer:
         for pool in ticket.pools:
             found |= board.claims_of[pool]
         found &= ~ticket.dead
-        for one in ticket.demands:
-            found &= board.levels[one.column].at_least(one.amount)
-            if not found:
-                return 0
         for tie in ticket.hosts:
             found &= ~self._crowded(tie.group, tie.per_host())
+        for one in ticket.demands:
+            if not found:
+                return 0
+            found &= board.levels[one.column].at_least(one.amount)
         for tie in ticket.near_hosts:
             if tie.group.occupied or not tie.itself:
                 found &= tie.group.occupied

@@ -45,6 +45,7 @@ class Ticket:
         "dead",
         "demands",
         "flocks",
+        "hopeless",
         "hosts",
         "near_hosts",
         "nodes",
@@ -68,6 +69,8 @@ class Ticket:
         self.near_hosts: list[Tie] = []
         #: Ties by any other label.
         self.ties: dict[str, list[Tie]] = {}
+        #: Found impossible for reasons that can only get worse.
+        self.hopeless = False
         #: How many pods each domain of the one label it is tied by is to get, where that could be settled at once.
         self.quotas: tuple[str, dict[str, int]] | None = None
         #: Whether any number may go to one bin at once as far as labels are concerned: they seek company, or none.
@@ -78,6 +81,12 @@ class Ticket:
     @property
     def shape(self) -> Shape:
         return self.ask.shape
+
+    @property
+    def only_worsens(self) -> bool:
+        """Whether what stands against it now will still do so later: no spread can even out, no company arrive."""
+        rules = (tie.rule for ties in self.ties.values() for tie in ties)
+        return not self.near_hosts and not any(rule in (Kind.SPREAD, Kind.NEAR) for rule in rules)
 
     def tie(self, group: Group, rule: Kind | None, itself: bool) -> None:
         one = Tie(group, rule, itself)
