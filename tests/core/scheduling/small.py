@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -15,7 +17,7 @@ from dovetail.core.catalog.specs import Spec
 from dovetail.core.nodepools import NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Affinity, DaemonSet, Pod, PodState, PodTerm, Shape, Spread
-from dovetail.core.requirements import Requirements, is_in
+from dovetail.core.requirements import Requirement, Requirements, is_in
 from dovetail.core.resources import GIB, Resources
 from dovetail.core.scheduling.check import check
 from dovetail.core.scheduling.problem import Options, Plan, Problem
@@ -45,10 +47,10 @@ def row(zone: str, dollars: float, capacity_type: str = labels.ON_DEMAND) -> Off
     return offering({labels.ZONE: zone, labels.CAPACITY_TYPE: capacity_type}, price(dollars))
 
 
-def reserved(one: InstanceType, room: int, name: str = "cr-1") -> InstanceType:
+def reserved(one: InstanceType, room: int, name: str = "cr-1", dollars: float = 0.001) -> InstanceType:
     behind = (Reservation(name, one.name, "z1", room, room),)
     pairs = {labels.ZONE: "z1", labels.CAPACITY_TYPE: labels.RESERVED, RESERVATION: name}
-    more = offering(pairs, price(0.001), count=room, reservations=behind)
+    more = offering(pairs, price(dollars), count=room, reservations=behind)
     return instance_type(one.spec, sorted_offerings((*one.offerings, more)))
 
 
@@ -103,3 +105,89 @@ def planned(problem: Problem) -> Plan:
     assert check(problem, plan) == ()
     assert not plan.refused
     return plan
+
+
+# ---- worlds with more than one pool, and what to read off a plan
+
+
+def pool_of(name: str = "pool", *wanted: Requirement, **more: object) -> NodePool:
+    return replace(NodePool(name, node_class(), Requirements(wanted)), **more)  # type: ignore[arg-type]
+
+
+def market(
+    pods: tuple[Pod, ...],
+    *pools: NodePool,
+    nodes: tuple[Node, ...] = (),
+    types: tuple[InstanceType, ...] = TYPES,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    **options: object,
+) -> Problem:
+    """Several pools that are sold the same types."""
+    plain = world(pods, nodes, types, **options)
+    snapshot = replace(plain.snapshot, pools=pools or plain.snapshot.pools, namespaces=namespaces or {})
+    catalogs = {one.name: plain.catalogs["pool"] for one in snapshot.pools}
+    return replace(plain, snapshot=snapshot, catalogs=catalogs)
+
+
+def also_spot(one: InstanceType, dollars: float) -> InstanceType:
+    """The same type, to be had as spot as well, in the zones it is sold in."""
+    zones = sorted({each.zone for each in one.offerings if each.zone is not None})
+    more = (row(zone, dollars, labels.SPOT) for zone in zones)
+    return instance_type(one.spec, sorted_offerings((*one.offerings, *more)))
+
+
+def having(one: InstanceType, amounts: Mapping[str, int]) -> InstanceType:
+    """The same type with so much of these resources."""
+    spec = one.spec
+    more = replace(spec, capacity=spec.capacity.merged(amounts), allocatable=spec.allocatable.merged(amounts))
+    return instance_type(more, one.offerings)
+
+
+def labelled(one: Node, **pairs: str) -> Node:
+    """The same node with further labels, `example.com/` before each."""
+    more = {f"example.com/{key}": value for key, value in pairs.items()}
+    return replace(one, labels=MappingProxyType({**one.labels, **more}))
+
+
+def asks(cpu: int, gib: int = 1, **more: int) -> Resources:
+    return Resources({"cpu": cpu, "memory": gib * GIB, "pods": 1, **more})
+
+
+def only(key: str, *values: str) -> Requirements:
+    return Requirements([is_in(key, *values)])
+
+
+def app(name: str) -> Selector:
+    return Selector(only("app", name))
+
+
+def checked(problem: Problem) -> Plan:
+    """A plan that the checker finds nothing wrong with, whoever is refused in it."""
+    plan = solve(problem)
+    assert check(problem, plan) == ()
+    return plan
+
+
+def where(plan: Plan) -> dict[str, str]:
+    """By pod, the node or claim it goes to; who is refused is not in it."""
+    found = {pod.name: one.node.name for one in plan.placed for pod in one.pods}
+    return found | {pod.name: one.name for one in plan.claims for pod in one.pods}
+
+
+def refused(plan: Plan) -> set[str]:
+    return {pod.name for one in plan.refused for pod in one.pods}
+
+
+def tally(plan: Plan, key: str = labels.ZONE) -> dict[str | None, int]:
+    """How many pods the plan puts into each value of a label; None where that stays open."""
+    found: Counter[str | None] = Counter()
+    for one in plan.placed:
+        found[one.node.labels.get(key)] += len(one.pods)
+    for claim in plan.claims:
+        found[claim.requirements.value(key)] += len(claim.pods)
+    return dict(found)
+
+
+def sizes(plan: Plan) -> list[int]:
+    """How many pods go to each node and claim, the fullest first."""
+    return sorted((len(one.pods) for one in (*plan.placed, *plan.claims)), reverse=True)
