@@ -53,7 +53,9 @@ class Compiled:
         taints += [one for node in self.table.nodes for one in node.effective_taints]
         self._soft_taints = any(one.effect is Effect.PREFER_NO_SCHEDULE for one in taints)
         #: By identity, with the shape beside it so that the identity stays its own; hashing a shape is slow.
-        self._ladders: dict[int, tuple[Shape, tuple[Terms, ...]]] = {}
+        self._kin: dict[int, tuple[Shape, Shape]] = {}
+        self._families: dict[tuple[object, ...], Shape] = {}
+        self._ladders: dict[int, tuple[Terms, ...]] = {}
         self._same: dict[int, tuple[Shape, Shape]] = {}
         self._distinct: dict[Shape, Shape] = {shape: shape for shape in self.table.bound}
         self._inverse: dict[int, tuple[Shape, tuple[GroupKey, ...]]] = {}
@@ -115,10 +117,34 @@ class Compiled:
 
     def rungs(self, shape: Shape) -> tuple[Terms, ...]:
         """What a shape asks, from all its wishes down to none."""
-        found = self._ladders.get(id(shape))
+        kin = self.family(shape)
+        found = self._ladders.get(id(kin))
         if found is None:
-            asks = ladder(shape, self.options.preferences, self._soft_taints)
-            found = self._ladders[id(shape)] = (shape, tuple(Terms(one, self._owned(one)) for one in asks))
+            asks = ladder(kin, self.options.preferences, self._soft_taints)
+            found = self._ladders[id(kin)] = tuple(Terms(one, self._owned(one)) for one in asks)
+        return found
+
+    def family(self, shape: Shape) -> Shape:
+        """One shape to stand for all that differ from it only in how much they request, or in priority.
+
+        What a pod asks, where that could be and which groups it belongs to is the same for the whole family.
+        """
+        found = self._kin.get(id(shape))
+        if found is None:
+            key = (
+                shape.namespace,
+                shape.labels,
+                shape.selector,
+                shape.terms,
+                shape.preferred,
+                shape.tolerations,
+                shape.spread,
+                shape.near,
+                shape.apart,
+                shape.ports,
+                shape.volumes,
+            )
+            found = self._kin[id(shape)] = (shape, self._families.setdefault(key, shape))
         return found[1]
 
     def _owned(self, ask: Ask) -> tuple[GroupKey, ...]:

@@ -30,9 +30,8 @@ class Allowed:
         return self.only is not None and not (self.only - self.never)
 
 
-def rationed(quotas: dict[str, int], ties: Iterable[Tie]) -> Allowed:
+def rationed(quotas: dict[str, int], weights: tuple[Group, ...]) -> Allowed:
     """The domains that still have some of their quota left."""
-    weights = tuple(tie.group for tie in ties if tie.group.key.kind is not Kind.INVERSE)
     return Allowed(frozenset(one for one, left in quotas.items() if left > 0), frozenset(), True, weights, quotas)
 
 
@@ -77,8 +76,7 @@ def allowed(ticket: Ticket, key: str) -> Allowed:
                 continue
         if chosen is not None:
             only = chosen if only is None else only & chosen
-    weights = tuple(tie.group for tie in ticket.ties[key] if tie.group.key.kind is not Kind.INVERSE)
-    return Allowed(only, frozenset(never), strict, weights)
+    return Allowed(only, frozenset(never), strict, ticket.weights.get(key, ()))
 
 
 def _even(tie: Tie) -> frozenset[str]:

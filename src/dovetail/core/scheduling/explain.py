@@ -51,7 +51,7 @@ class _Case:
     @property
     def holding(self) -> int:
         types = self.types
-        for name, amount in self.ask.shape.requests.items():
+        for name, amount in self.ticket.shape.requests.items():
             types &= self.index.holding(name, amount)
         return types
 
@@ -94,7 +94,7 @@ def _no_type(case: _Case) -> _Found | None:
 def _too_big(case: _Case) -> _Found | None:
     if case.holding:
         return None
-    index, requests = case.index, case.ask.shape.requests
+    index, requests = case.index, case.ticket.shape.requests
     for name, amount in sorted(requests.items()):
         most = index.largest(name, case.types)
         if most < amount:
@@ -126,7 +126,7 @@ def _closest(case: _Case) -> int:
     def lacking(position: int) -> tuple[float, str]:
         room = case.index.room[position]
         shares = [
-            1 - room.of(name) / amount for name, amount in case.ask.shape.requests.items() if amount > room.of(name)
+            1 - room.of(name) / amount for name, amount in case.ticket.shape.requests.items() if amount > room.of(name)
         ]
         return (sum(shares), case.index.types[position].name)
 
@@ -134,7 +134,7 @@ def _closest(case: _Case) -> int:
 
 
 def _ports(case: _Case) -> _Found | None:
-    ports = case.ask.shape.ports
+    ports = case.ticket.shape.ports
     if not ports or case.holding & case.index.free_of_daemon_ports(ports):
         return None
     taken = ", ".join(f"{one.port}/{one.protocol}" for one in ports)
@@ -142,7 +142,7 @@ def _ports(case: _Case) -> _Found | None:
 
 
 def _volumes(case: _Case) -> _Found | None:
-    volumes, state = case.ask.shape.volumes, case.state
+    volumes, state = case.ticket.shape.volumes, case.state
     if state is not None and volumes.places and not any(state.asked(place) for place in volumes.places):
         places = " or ".join(str(place) for place in volumes.places)
         return _Found("volumes", f"its volumes can only be used where {places}, and the pool does not go there")
@@ -215,7 +215,7 @@ RULES: tuple[Callable[[_Case], _Found | None], ...] = (
 )
 
 
-def refusal(board: Board, shape: Shape, pods: tuple[Pod, ...], ticket_of: Callable[[Terms], Ticket]) -> Refused:
+def refusal(board: Board, shape: Shape, pods: tuple[Pod, ...], ticket_of: Callable[[Terms, Shape], Ticket]) -> Refused:
     """The reasons for one shape; `ticket_of` writes the ticket of a rung, or finds it."""
     if shape.problem is not None:
         return Refused(pods, shape.problem)
@@ -224,7 +224,7 @@ def refusal(board: Board, shape: Shape, pods: tuple[Pod, ...], ticket_of: Callab
         return Refused(pods, "no NodePool can buy nodes: there is none that is ready, dynamic and has a catalog")
     found = []
     for pool, index in enumerate(board.compiled.indexes):
-        cases = [_judged(_Case(board, pool, rung.ask, ticket_of(rung))) for rung in rungs]
+        cases = [_judged(_Case(board, pool, rung.ask, ticket_of(rung, shape))) for rung in rungs]
         progress, one = max(cases, key=lambda each: each[0])
         found.append((progress, index.pool.name, one))
     found.sort(key=lambda each: (-each[0], each[1]))

@@ -172,7 +172,7 @@ def _least_overhead(index: PoolIndex, types: int) -> Resources:
     return Resources({name: min(one[name] for one in sums) for name in sorted(names)})
 
 
-def finished(board: Board, refused: list[tuple[Shape, list[Pod]]], ticket_of: Callable[[Terms], Ticket]) -> Plan:
+def finished(board: Board, refused: list[tuple[Shape, list[Pod]]], ticket_of: Callable[[Terms, Shape], Ticket]) -> Plan:
     """The plan, in a fixed order: claims as they were opened, nodes by name, refusals as the pods were queued."""
     finisher = _Finisher(board)
     claims: list[Claim] = []

@@ -113,7 +113,8 @@ class _Packer:
         self.board = Board(compiled, {name: column for column, name in enumerate(names)}, self.without)
         self.acceptor = Acceptor(self.board)
         self.groups: dict[GroupKey, Group] = {}
-        self._tickets: dict[Terms, Ticket] = {}
+        self._tickets: dict[tuple[Terms, int], Ticket] = {}
+        self._templates: dict[Terms, Ticket] = {}
         self._selected: dict[tuple[str, Labels], tuple[list[Group], list[Group]]] = {}
         self._register()
 
@@ -121,15 +122,15 @@ class _Packer:
         """Every group anybody in this plan is counted by or has to obey."""
         compiled = self.compiled
         keys: dict[GroupKey, None] = {}
-        for queue in self.queues:
-            if queue.shape.problem is None:
-                keys.update(dict.fromkeys(compiled.avoided(queue.shape)))
+        sound = (queue.shape for queue in self.queues if queue.shape.problem is None)
+        families = {id(kin): kin for kin in map(compiled.family, sound)}
+        for kin in families.values():
+            keys.update(dict.fromkeys(compiled.avoided(kin)))
         keys = dict.fromkeys(sorted(keys, key=lambda one: one.order))
-        for queue in self.queues:
-            if queue.shape.problem is None:
-                for rung in compiled.rungs(queue.shape):
-                    keys.update(dict.fromkeys(rung.owned))
-                keys.update(dict.fromkeys(compiled.inverse_keys(queue.shape)))
+        for kin in families.values():
+            for rung in compiled.rungs(kin):
+                keys.update(dict.fromkeys(rung.owned))
+            keys.update(dict.fromkeys(compiled.inverse_keys(kin)))
         for key in keys:
             group = self.groups[key] = self.compiled.group(key, self.without)
             if not group.is_host:
@@ -155,7 +156,7 @@ class _Packer:
         """
         by_start: dict[State, list[_Queue]] = {}
         for queue in waiting:
-            ticket = self._ticket(self.compiled.rungs(queue.shape)[0])
+            ticket = self._ticket(self.compiled.rungs(queue.shape)[0], queue.shape)
             for number in self._roomy(ticket, self._candidates(ticket, {}) & self.board.open_nodes):
                 if queue.waiting:
                     self._try(ticket, number, {}, queue)
@@ -171,7 +172,7 @@ class _Packer:
         """Open one claim, and put on it what was thought of for it, as far as it takes it."""
         number: int | None = None
         for queue, count in parts:
-            ticket = self._ticket(self.compiled.rungs(queue.shape)[0])
+            ticket = self._ticket(self.compiled.rungs(queue.shape)[0], queue.shape)
             most = min(count, queue.waiting)
             if number is None:
                 pool, start = next(iter(ticket.pools.items()))
@@ -186,9 +187,9 @@ class _Packer:
         """Place what can be placed of one shape, each pod with as many of its wishes as can be had."""
         before = queue.done
         rungs = self.compiled.rungs(queue.shape)
-        first = self._ticket(rungs[0])
+        first = self._ticket(rungs[0], queue.shape)
         first.quotas = self._quotas(first, queue.waiting)
-        while queue.waiting and any(self._place(self._ticket(rung), queue) for rung in rungs):
+        while queue.waiting and any(self._place(self._ticket(rung, queue.shape), queue) for rung in rungs):
             pass
         return queue.done > before
 
@@ -214,22 +215,25 @@ class _Packer:
 
     # ---- tickets
 
-    def _ticket(self, rung: Terms) -> Ticket:
-        found = self._tickets.get(rung)
+    def _ticket(self, rung: Terms, shape: Shape) -> Ticket:
+        found = self._tickets.get((rung, id(shape)))
         if found is None:
-            found = self._tickets[rung] = self._written(rung)
+            columns = self.board.columns
+            demands = tuple(
+                Demand(columns[name], name, amount) for name, amount in sorted(shape.requests.items()) if amount
+            )
+            found = self._tickets[rung, id(shape)] = self._template(rung).for_shape(shape, demands)
         return found
 
-    def _written(self, rung: Terms) -> Ticket:
-        shape = rung.ask.shape
-        reach = self.compiled.reach(rung)
-        columns = self.board.columns
-        demands = tuple(
-            Demand(columns[name], name, amount) for name, amount in sorted(shape.requests.items()) if amount
-        )
-        ticket = Ticket(rung.ask, demands, reach.nodes & self.board.open_nodes, reach.pools)
-        self._tie(ticket, rung)
-        return ticket
+    def _template(self, rung: Terms) -> Ticket:
+        """What all shapes of a family have in common on one rung."""
+        found = self._templates.get(rung)
+        if found is None:
+            reach = self.compiled.reach(rung)
+            nodes = reach.nodes & self.board.open_nodes
+            found = self._templates[rung] = Ticket(rung.ask.shape, rung.ask, nodes, reach.pools)
+            self._tie(found, rung)
+        return found
 
     def _tie(self, ticket: Ticket, rung: Terms) -> None:
         shape = ticket.shape
@@ -301,9 +305,9 @@ class _Packer:
     def _where(self, ticket: Ticket) -> dict[str, Allowed] | None:
         """By label, the domains that are open just now; None where there is none."""
         found: dict[str, Allowed] = {}
-        for key, ties in ticket.ties.items():
+        for key in ticket.ties:
             if ticket.quotas is not None:
-                found[key] = one = rationed(ticket.quotas[1], ties)
+                found[key] = one = rationed(ticket.quotas[1], ticket.weights.get(key, ()))
             else:
                 found[key] = one = allowed(ticket, key)
             if one.impossible:

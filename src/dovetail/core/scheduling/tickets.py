@@ -52,12 +52,15 @@ class Ticket:
         "pools",
         "quotas",
         "record",
+        "shape",
         "ties",
+        "weights",
     )
 
-    def __init__(self, ask: Ask, demands: tuple[Demand, ...], nodes: int, pools: dict[int, State]) -> None:
+    def __init__(self, shape: Shape, ask: Ask, nodes: int, pools: dict[int, State]) -> None:
+        self.shape = shape
         self.ask = ask
-        self.demands = demands
+        self.demands: tuple[Demand, ...] = ()
         #: Existing nodes whose labels and taints suit.
         self.nodes = nodes
         #: Pools that would take it, by number, with the state a new claim for it begins in.
@@ -69,6 +72,8 @@ class Ticket:
         self.near_hosts: list[Tie] = []
         #: Ties by any other label.
         self.ties: dict[str, list[Tie]] = {}
+        #: By label, the groups by whose counts the emptiest domain is found.
+        self.weights: dict[str, tuple[Group, ...]] = {}
         #: Found impossible for reasons that can only get worse.
         self.hopeless = False
         #: How many pods each domain of the one label it is tied by is to get, where that could be settled at once.
@@ -78,9 +83,13 @@ class Ticket:
         #: Groups that count a pod of this shape wherever it goes.
         self.record: list[Group] = []
 
-    @property
-    def shape(self) -> Shape:
-        return self.ask.shape
+    def for_shape(self, shape: Shape, demands: tuple[Demand, ...]) -> Ticket:
+        """The ticket of another shape of the same family: other demands, the same ties."""
+        twin = Ticket(shape, self.ask, self.nodes, self.pools)
+        twin.demands = demands
+        twin.hosts, twin.near_hosts, twin.ties = self.hosts, self.near_hosts, self.ties
+        twin.flocks, twin.record, twin.weights = self.flocks, self.record, self.weights
+        return twin
 
     @property
     def only_worsens(self) -> bool:
@@ -92,7 +101,10 @@ class Ticket:
         one = Tie(group, rule, itself)
         if not group.is_host:
             self.flocks &= rule is Kind.NEAR
-            self.ties.setdefault(group.key.key, []).append(one)
+            key = group.key.key
+            self.ties.setdefault(key, []).append(one)
+            if group.key.kind is not Kind.INVERSE:
+                self.weights[key] = (*self.weights.get(key, ()), group)
         elif rule is Kind.NEAR:
             self.near_hosts.append(one)
         elif rule is not None:
