@@ -70,6 +70,15 @@ def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[Insta
     shared = Requirements(one for one in pool_labels if one.key in wanted)
     of_type = wanted if not len(shared) else wanted.without(*(one.key for one in of_pool))
     found: dict[str, frozenset[int]] = {}
+    # Thousands of rows share a dozen label sets, so each set is judged once.
+    judged: dict[int, tuple[Requirements, bool]] = {}
+
+    def suits(row: Requirements) -> bool:
+        known = judged.get(id(row))
+        if known is None:
+            known = judged[id(row)] = (row, row.intersects(wanted))
+        return known[1]
+
     for one in types:
         if not one.requirements.intersects(of_type) or not one.requirements.intersects(shared):
             continue
@@ -77,7 +86,7 @@ def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[Insta
         rows = frozenset(
             position
             for position, row in enumerate(one.offerings)
-            if row.requirements.intersects(wanted) and all(key in row.requirements for key in open_keys)
+            if suits(row.requirements) and (not open_keys or all(key in row.requirements for key in open_keys))
         )
         if rows:
             found[one.name] = rows
