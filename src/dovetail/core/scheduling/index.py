@@ -116,7 +116,8 @@ class PoolIndex:
                 by_slot[row.requirements] = by_slot.get(row.requirements, 0) | 1 << position
         ordered = sorted(by_slot.items(), key=lambda pair: str(pair[0]))
         self.slots = tuple(Slot(requirements, types) for requirements, types in ordered)
-        self.reserved = tuple(reserved)
+        # Cheapest first: the order in which claims take them (S3.6).
+        self.reserved = tuple(sorted(reserved, key=lambda one: (one.row.order, one.type_bit)))
         self._slot_bits = {slot.requirements: 1 << number for number, slot in enumerate(self.slots)}
 
     def _number_labels(self) -> None:

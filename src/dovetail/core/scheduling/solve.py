@@ -116,6 +116,8 @@ class _Packer:
         self._tickets: dict[tuple[Terms, int], Ticket] = {}
         self._templates: dict[Terms, Ticket] = {}
         self._selected: dict[tuple[str, Labels], tuple[list[Group], list[Group]]] = {}
+        #: Groups, numbered, by a label pod must have to be selected; under None those for which there is no such label.
+        self._by_label: dict[tuple[str, str] | None, list[tuple[int, Group]]] = {}
         self._register()
 
     def _register(self) -> None:
@@ -131,10 +133,12 @@ class _Packer:
             for rung in compiled.rungs(kin):
                 keys.update(dict.fromkeys(rung.owned))
             keys.update(dict.fromkeys(compiled.inverse_keys(kin)))
-        for key in keys:
-            group = self.groups[key] = self.compiled.group(key, self.without)
+        for number, key in enumerate(keys):
+            group = self.groups[key] = compiled.group(key, self.without)
             if not group.is_host:
                 self.board.track(key.key)
+            for pair in key.selector.pairs:
+                self._by_label.setdefault(pair, []).append((number, group))
 
     def plan(self, *, mixed: bool = False) -> Plan:
         waiting = [queue for queue in self.queues if queue.shape.problem is None]
@@ -264,9 +268,10 @@ class _Packer:
         found = self._selected.get(which)
         if found is None:
             found = self._selected[which] = ([], [])
-            for key, group in self.groups.items():
-                if self.compiled.selects(key, shape):
-                    found[key.kind is Kind.INVERSE].append(group)
+            near = [one for pair in shape.labels for one in self._by_label.get(pair, ())]
+            for _, group in sorted({*near, *self._by_label.get(None, ())}, key=lambda one: one[0]):
+                if self.compiled.selects(group.key, shape):
+                    found[group.key.kind is Kind.INVERSE].append(group)
         return found
 
     # ---- placing
