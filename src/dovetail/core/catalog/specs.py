@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dovetail.core.catalog.allocatable import NO_SETTINGS, Ledger, NodeRules, Settings, ledger
-from dovetail.core.catalog.hardware import Hardware
+from dovetail.core.catalog.hardware import Disk, Hardware
+from dovetail.core.errors import BadValue
 from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.requirements import Requirements
-from dovetail.core.resources import Resources
+from dovetail.core.resources import EPHEMERAL_STORAGE, GIB, Resources
+
+#: No cloud sells a larger disk than 64 TiB.
+_LARGEST_DISK_GIB: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,33 @@ class SpecRules:
     def spec_of(self, hardware: Hardware, settings: Settings = NO_SETTINGS, memory_seen: int | None = None) -> Spec:
         found = self.ledger_of(hardware, settings, memory_seen)
         return Spec(hardware.name, hardware.requirements, found.capacity, found.allocatable, hardware)
+
+    def disk_for(self, hardware: Hardware, wanted_bytes: int, settings: Settings = NO_SETTINGS) -> int:
+        """How large a node's disk must be so that pods find this much ephemeral storage on it (S2.12).
+
+        What is held back may itself be a share of the disk, so the size is searched for, in whole GiB. It is never
+        below the type's default; local disks, and a size the user states, are what they are.
+        """
+        default = hardware.disk.size_bytes
+        if hardware.disk.local_disks or EPHEMERAL_STORAGE in settings.resources:
+            return default
+
+        def holds(size: int) -> bool:
+            grown = replace(hardware, disk=Disk(size))
+            return self.ledger_of(grown, settings).allocatable.of(EPHEMERAL_STORAGE) >= wanted_bytes
+
+        if holds(default):
+            return default
+        low = -(-default // GIB)
+        high = low + 1
+        while not holds(high * GIB):
+            low, high = high, high * 2
+            if high > _LARGEST_DISK_GIB:
+                raise BadValue(f"{wanted_bytes} bytes of ephemeral storage need a larger disk than there is")
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle * GIB) else (middle, high)
+        return high * GIB
 
 
 def specs_of(

@@ -1,0 +1,64 @@
+"""Specs: what decides them, and how large a disk the pods planned onto a node need."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.builders import FakeMarket, hardware, pool
+
+from dovetail.core.catalog.allocatable import NodeRules, Settings
+from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.catalog.hardware import Disk
+from dovetail.core.catalog.overrides import Override
+from dovetail.core.catalog.specs import SpecRules
+from dovetail.core.errors import BadInput
+from dovetail.core.kubelet import KubeletSettings, ReserveStrategy, parse_settings
+from dovetail.core.resources import EPHEMERAL_STORAGE, GIB, Resources
+
+EKS = SpecRules(KubeletSettings(), NodeRules(reserve=ReserveStrategy.EKS))
+STRATEGIES = st.sampled_from(ReserveStrategy)
+
+
+def free(rules: SpecRules, size: int) -> int:
+    return rules.spec_of(hardware(disk=Disk(size))).allocatable.of(EPHEMERAL_STORAGE)
+
+
+@given(st.integers(0, 4000 * GIB), STRATEGIES, st.integers(1, 300))
+def test_the_disk_grows_to_the_least_whole_size_that_holds_the_pods_S2_12(
+    wanted: int, strategy: ReserveStrategy, default: int
+) -> None:
+    rules = SpecRules(KubeletSettings(), NodeRules(reserve=strategy))
+    size = rules.disk_for(hardware(disk=Disk(default * GIB)), wanted)
+    assert size >= default * GIB
+    assert free(rules, size) >= wanted
+    assert size == default * GIB or free(rules, size - GIB) < wanted
+
+
+def test_the_users_eviction_threshold_counts_for_the_size_of_the_disk_S2_12() -> None:
+    half = SpecRules(parse_settings({"evictionHard": {"nodefs.available": "50%"}}), EKS.node)
+    assert half.disk_for(hardware(), 100 * GIB) == 202 * GIB
+    assert EKS.disk_for(hardware(), 100 * GIB) == 113 * GIB
+
+
+def test_local_disks_and_a_stated_size_do_not_grow_S2_12() -> None:
+    assert EKS.disk_for(hardware(disk=Disk(50 * GIB, local_disks=1)), 900 * GIB) == 50 * GIB
+    stated = Settings(Resources({EPHEMERAL_STORAGE: 30 * GIB}))
+    assert EKS.disk_for(hardware(), 900 * GIB, stated) == hardware().disk.size_bytes
+
+
+def test_more_than_any_disk_holds_is_refused_S2_12() -> None:
+    with pytest.raises(BadInput, match="larger disk than there is"):
+        EKS.disk_for(hardware(), 2**60)
+
+
+def test_settings_of_types_change_nothing_a_launch_template_is_made_of_S2_13() -> None:
+    """A template is made from the node class, the kubelet settings and the hardware; an InstanceType touches none."""
+    market, web = FakeMarket(), pool()
+    cache = CatalogCache(market)
+    before, rules = cache.catalog(web, 0.0), market.spec_rules(web)
+    cache.set_overrides(Override(name, Resources({"pods": 7}), Resources({"memory": GIB})) for name in before.types)
+    after = cache.catalog(web, 0.0)
+    assert all(after.types[name].capacity != one.capacity for name, one in before.types.items())
+    assert all(after.types[name].spec.hardware is one.spec.hardware for name, one in before.types.items())
+    assert market.spec_rules(web) == rules
