@@ -124,10 +124,3 @@ def test_a_price_says_where_it_comes_from() -> None:
     assert str(Source(SourceKind.LIVE, "spot history", "2026-07-06")) == "live (spot history, 2026-07-06)"
     assert str(Source(SourceKind.MODELLED)) == "modelled"
     assert str(price("0.0960")) == "0.096"
-
-
-def test_prices_are_ordered_by_amount_and_keep_their_source_when_changed() -> None:
-    assert price("0.1") < price("0.2")
-    kept = price("0.1")
-    assert kept.with_amount(kept.nanodollars) is kept
-    assert kept.with_amount(5) == Price(5, kept.source)

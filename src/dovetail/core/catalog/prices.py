@@ -56,9 +56,6 @@ class Price:
     def __lt__(self, other: Price) -> bool:
         return self.nanodollars < other.nanodollars
 
-    def with_amount(self, nanodollars: int) -> Price:
-        return self if nanodollars == self.nanodollars else Price(nanodollars, self.source)
-
     def __str__(self) -> str:
         return dollars(self.nanodollars)
 
