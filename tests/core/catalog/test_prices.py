@@ -11,7 +11,6 @@ from tests.builders import HOSTILE, price
 
 from dovetail.core.catalog.prices import (
     Adjustment,
-    Price,
     Source,
     SourceKind,
     dollars,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dovetail.core.pods import Labels, Pod, PodState, Shape
+from dovetail.core.pods import Labels, Pod, PodState, PodTerm, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
 from dovetail.core.scheduling.groups import Group, GroupKey, Kind, NodeFilter, spread_key, term_key
@@ -65,6 +65,9 @@ class Compiled:
         self._selected: dict[GroupKey, dict[tuple[str, Labels], bool]] = {}
         self._avoided: dict[tuple[str, Labels], tuple[GroupKey, ...]] = {}
         self._waiting = [pod for pod in snapshot.pods if pod.state is PodState.PENDING]
+        shapes = {id(pod.shape): pod.shape for pod in self._waiting}
+        self._telling = frozenset(key for one in (*shapes.values(), *self.table.bound) for key in _selected_keys(one))
+        self._told: dict[int, tuple[Shape, Labels]] = {}
         self._leaving = tuple(number for number, node in enumerate(self.table.nodes) if node.leaving)
         self._eligible: dict[tuple[NodeFilter, str], frozenset[str]] = {}
         self._base_counts: dict[GroupKey, Group] = {}
@@ -124,8 +127,16 @@ class Compiled:
             found = self._ladders[id(kin)] = tuple(Terms(one, self._owned(one)) for one in asks)
         return found
 
+    def told(self, shape: Shape) -> Labels:
+        """Those of a pod's labels that some selector asks about; names and indexes of single pods drop out here."""
+        found = self._told.get(id(shape))
+        if found is None:
+            telling = self._telling
+            found = self._told[id(shape)] = (shape, tuple(pair for pair in shape.labels if pair[0] in telling))
+        return found[1]
+
     def family(self, shape: Shape) -> Shape:
-        """One shape to stand for all that differ from it only in how much they request, or in priority.
+        """One shape to stand for all that differ from it only in requests, priority, or labels nobody asks about.
 
         What a pod asks, where that could be and which groups it belongs to is the same for the whole family.
         """
@@ -133,7 +144,7 @@ class Compiled:
         if found is None:
             key = (
                 shape.namespace,
-                shape.labels,
+                self.told(shape),
                 shape.selector,
                 shape.terms,
                 shape.preferred,
@@ -167,7 +178,7 @@ class Compiled:
 
     def avoided(self, shape: Shape) -> tuple[GroupKey, ...]:
         """The groups by which pods that run already keep this one away."""
-        which = (shape.namespace, shape.labels)
+        which = (shape.namespace, self.told(shape))
         found = self._avoided.get(which)
         if found is None:
             found = self._avoided[which] = tuple(key for key in self._ordered_inverse if self.selects(key, shape))
@@ -178,9 +189,10 @@ class Compiled:
         if shape.namespace not in key.namespaces:
             return False
         known = self._selected.setdefault(key, {})
-        which = (shape.namespace, shape.labels)
+        labels = self.told(shape)
+        which = (shape.namespace, labels)
         if which not in known:
-            known[which] = key.selector.matches(dict(shape.labels))
+            known[which] = key.selector.matches(dict(labels))
         return known[which]
 
     # ---- topology
@@ -302,3 +314,11 @@ def _states_for(states: States, chosen: NodeFilter) -> Iterable[State]:
         state = start if one is None else start.asked(one)
         if state is not None:
             yield state
+
+
+def _selected_keys(shape: Shape) -> Iterable[str]:
+    """The labels of pods that a shape's own constraints ask about."""
+    preferred = (*shape.near.preferred, *shape.apart.preferred)
+    terms = (*shape.near.required, *shape.apart.required, *(one.term for one in preferred))
+    selectors = (*(one.selector for one in shape.spread), *(one.selector for one in terms if isinstance(one, PodTerm)))
+    return (one.key for selector in selectors for one in selector.wanted)

@@ -83,8 +83,9 @@ class Levels:
             for each in range(level + 1):
                 self._sets[each] |= bit
         else:
+            keep = ~bit
             for each in range(level + 1, before + 1):
-                self._sets[each] &= ~bit
+                self._sets[each] &= keep
 
     def at_least(self, amount: int) -> int:
         """Every bin that may have this much room, and perhaps some that have less."""

@@ -264,11 +264,12 @@ class _Packer:
 
         Many shapes have the same labels, so this is asked once for each set of them.
         """
-        which = (shape.namespace, shape.labels)
+        labels = self.compiled.told(shape)
+        which = (shape.namespace, labels)
         found = self._selected.get(which)
         if found is None:
             found = self._selected[which] = ([], [])
-            near = [one for pair in shape.labels for one in self._by_label.get(pair, ())]
+            near = [one for pair in labels for one in self._by_label.get(pair, ())]
             for _, group in sorted({*near, *self._by_label.get(None, ())}, key=lambda one: one[0]):
                 if self.compiled.selects(group.key, shape):
                     found[group.key.kind is Kind.INVERSE].append(group)
