@@ -123,7 +123,7 @@ def market(
     **options: object,
 ) -> Problem:
     """Several pools that are sold the same types."""
-    plain = world(pods, nodes, types, **options)
+    plain = world(pods, nodes, types, **options)  # type: ignore[arg-type]
     snapshot = replace(plain.snapshot, pools=pools or plain.snapshot.pools, namespaces=namespaces or {})
     catalogs = {one.name: plain.catalogs["pool"] for one in snapshot.pools}
     return replace(plain, snapshot=snapshot, catalogs=catalogs)
@@ -190,4 +190,5 @@ def tally(plan: Plan, key: str = labels.ZONE) -> dict[str | None, int]:
 
 def sizes(plan: Plan) -> list[int]:
     """How many pods go to each node and claim, the fullest first."""
-    return sorted((len(one.pods) for one in (*plan.placed, *plan.claims)), reverse=True)
+    counts = [len(one.pods) for one in plan.placed] + [len(one.pods) for one in plan.claims]
+    return sorted(counts, reverse=True)

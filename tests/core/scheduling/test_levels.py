@@ -1,0 +1,81 @@
+"""Levels: the coarse answer to "which bins still have this much room" never leaves out one that has."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.core.scheduling.levels import Levels
+
+#: Amounts of all magnitudes: devices, millicores, bytes.
+most = st.one_of(st.integers(1, 64), st.integers(1, 10**6), st.integers(1, 2**45))
+
+
+@st.composite
+def fillings(draw: st.DrawFn) -> tuple[int, dict[int, int], list[tuple[int, int]], int]:
+    """The most there is, what bins begin with, what is put later (bins only lose), and an amount to ask for."""
+    largest = draw(most)
+    amounts = st.integers(-3, largest)
+    begun = dict(enumerate(draw(st.lists(amounts, max_size=8))))
+    now, later = dict(begun), []
+    for number, share in draw(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 16)), max_size=12)):
+        room = now.get(number, largest)
+        now[number] = room * share // 16 if room > 0 else room
+        later.append((number, now[number]))
+    named = [amount for amount in now.values() if amount > 0]
+    return largest, begun, later, draw(st.one_of(st.integers(1, largest + 1), st.sampled_from([*named, 1])))
+
+
+def filled(largest: int, begun: dict[int, int], later: list[tuple[int, int]]) -> tuple[Levels, dict[int, int]]:
+    levels, now = Levels(largest), dict(begun)
+    levels.fill(begun)
+    for number, amount in later:
+        levels.put(number, amount)
+        now[number] = amount
+    return levels, now
+
+
+def bins(mask: int) -> set[int]:
+    return {number for number in range(mask.bit_length()) if mask >> number & 1}
+
+
+@given(fillings())
+def test_a_bin_that_would_fit_is_never_left_out(world: tuple[int, dict[int, int], list[tuple[int, int]], int]) -> None:
+    largest, begun, later, asked = world
+    levels, now = filled(largest, begun, later)
+    assert bins(levels.at_least(asked)) >= {number for number, room in now.items() if room >= asked}
+
+
+@given(fillings())
+def test_a_bin_let_through_has_hardly_too_little_unless_it_is_roomy(
+    world: tuple[int, dict[int, int], list[tuple[int, int]], int],
+) -> None:
+    """Roomy is a quarter of the most there is, to a sixteenth; below a millionth of it, some is told from none."""
+    largest, begun, later, asked = world
+    levels, now = filled(largest, begun, later)
+    for number in bins(levels.at_least(asked)):
+        enough = min(asked, max(1, largest // 4))
+        assert now[number] * 16 >= enough * 15 or asked <= largest >> 19
+
+
+@given(fillings())
+def test_a_copy_goes_its_own_way(world: tuple[int, dict[int, int], list[tuple[int, int]], int]) -> None:
+    largest, begun, later, asked = world
+    levels, now = filled(largest, begun, [])
+    before = levels.at_least(asked)
+    twin = levels.copy()
+    for number, amount in later:
+        twin.put(number, amount)
+    assert levels.at_least(asked) == before
+    assert bins(before) >= {number for number, room in now.items() if room >= asked}
+
+
+@given(most, st.lists(st.integers(0, 16), max_size=20))
+def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[int]) -> None:
+    amounts = {number: largest * share // 16 for number, share in enumerate(shares)}
+    at_once, one_by_one = Levels(largest), Levels(largest)
+    at_once.fill(amounts)
+    for number, amount in amounts.items():
+        one_by_one.put(number, amount)
+    for asked in {1, largest, *amounts.values()} - {0}:
+        assert at_once.at_least(asked) == one_by_one.at_least(asked)
