@@ -179,6 +179,21 @@ def test_under_best_effort_a_claim_takes_what_there_is_and_says_so() -> None:
     assert (promised(claim), claim.min_values_relaxed) == (2, True)
 
 
+def test_under_best_effort_a_cut_list_keeps_the_claim_and_promises_less() -> None:
+    """S4.8, §3.12: what the cut leaves is not checked against what was wanted."""
+    problem = world(waiting(1, shape()), pool=wanting(2), max_types=1, min_values=BEST_EFFORT)
+    (claim,) = planned(problem).claims
+    assert (promised(claim), claim.min_values_relaxed, len(claim.types)) == (1, True, 1)
+
+
+def test_where_a_limit_leaves_too_few_values_the_reason_names_key_wanted_and_reached() -> None:
+    """S4.3."""
+    plan = checked(world(waiting(1, shape()), pool=wanting(2, limits=Resources({"cpu": 7000}))))
+    ((refusal,),) = (one.pools for one in plan.refused)
+    assert refusal.code == "min-values"
+    assert "node.kubernetes.io/instance-type wants 2, 1 left" in refusal.reason
+
+
 def test_under_best_effort_nothing_is_relaxed_that_can_be_kept() -> None:
     """S4.8."""
     (claim,) = planned(world(waiting(1, shape()), pool=wanting(2), min_values=BEST_EFFORT)).claims

@@ -167,9 +167,11 @@ def _min_values(case: _Case) -> _Found | None:
     if state is None:
         return None
     wanted = tuple((one.key, one.min_values) for one in state.labels if one.min_values)
-    if not wanted or met(case.index, state, case.holding, wanted):
+    limit = case.board.limits[case.pool]
+    types = case.holding if limit is None else limit.fitting(None, case.holding)
+    if not wanted or met(case.index, state, types, wanted):
         return None
-    counts = reached(case.index, state, case.holding, wanted)
+    counts = reached(case.index, state, types, wanted)
     short = ", ".join(f"{key} wants {needed}, {counts[key]} left" for key, needed in wanted if counts[key] < needed)
     return _Found("min-values", f"minValues requirement is not met for label(s): {short}")
 

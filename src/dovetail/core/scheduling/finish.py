@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.pods import Pod, Shape
 from dovetail.core.requirements import Requirement, Requirements, is_in
 from dovetail.core.resources import Resources
@@ -29,6 +30,8 @@ class _Options:
     requirements: Requirements
     #: What daemons take on every one of the types.
     overhead: Resources
+    #: Whether fewer values are left open than the pool asks for.
+    relaxed: bool
 
 
 class _Finisher:
@@ -58,15 +61,21 @@ class _Finisher:
             found.choice,
             Resources(requests) + found.overhead,
             (held,) if held is not None else (),
-            bin_.relaxed,
+            found.relaxed,
         )
 
     def _made(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str | None) -> _Options | None:
         ranked = self._reserved(bin_, index, types, held) if held else self._ranked(bin_, index, types)
         most = self.board.compiled.options.max_types
         kept = ranked[:most] if len(ranked) > most else ranked
-        if bin_.min_values:
+        promised, relaxed = bin_.min_values, bin_.relaxed
+        if promised:
             kept = _flexible(index, bin_, ranked, most)
+            policy = index.pool.min_values_policy or self.board.compiled.options.min_values
+            if not kept and policy is MinValuesPolicy.BEST_EFFORT:
+                kept = ranked[:most]
+                counts = reached(index, bin_.state, _mask_of(one for one, _ in kept), promised, bin_.reserved)
+                promised, relaxed = tuple((key, min(wanted, counts[key])) for key, wanted in promised), True
         if not kept:
             return None
         chosen = tuple(index.types[position] for position, _ in kept)
@@ -79,9 +88,10 @@ class _Finisher:
             named = (one for _, row in kept for one in row.requirements if one.key != labels.INSTANCE_TYPE)
             narrowed += [is_in(one.key, held) for one in named if held in one.values]
         requirements = (bin_.state.labels & Requirements(narrowed)).without(labels.HOSTNAME)
-        if bin_.relaxed:
-            requirements = _promising(requirements, bin_.min_values)
-        return _Options(chosen, Choice(chosen[0], kept[0][1]), requirements, _least_overhead(index, types))
+        if relaxed:
+            requirements = _promising(requirements, promised)
+        choice = Choice(chosen[0], kept[0][1])
+        return _Options(chosen, choice, requirements, _least_overhead(index, types), relaxed)
 
     def _ranked(self, bin_: ClaimBin, index: PoolIndex, types: int) -> list[tuple[int, Offering]]:
         known = (bin_.pool, bin_.state.slots)
