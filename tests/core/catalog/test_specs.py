@@ -1,4 +1,4 @@
-"""Specs: what decides them, and how large a disk the pods planned onto a node need."""
+"""Specs: what decides them (S2.13), and how large a disk the pods planned onto a node need (S2.12)."""
 
 from __future__ import annotations
 

@@ -15,13 +15,14 @@ from dovetail.clouds.aws.wire import NetworkRow, TypeAnswer, ZoneRow
 from dovetail.clouds.interned import Interned
 from dovetail.clouds.options import DEFAULTS, LoadOptions
 from dovetail.clouds.pricelist import PriceList
+from dovetail.clouds.sorting import sorted_types
 from dovetail.core import labels
 from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.density import ByInterface
 from dovetail.core.catalog.hardware import Disk, Hardware, Interfaces
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering, sorted_offerings
-from dovetail.core.errors import BadField, BadInput, BadValue
+from dovetail.core.errors import BadField
 from dovetail.core.kubelet import ReserveStrategy
 from dovetail.core.requirements import Requirements
 from dovetail.core.resources import GIB, MIB, NOTHING, Resources
@@ -55,25 +56,21 @@ class Answers:
 def listing_of(answers: Answers, options: LoadOptions = DEFAULTS) -> Listing:
     """Sort a region's answers into a listing; a type that cannot be read costs only itself."""
     reading = _Reading(answers, options)
-    hardware: list[Hardware] = []
-    offerings: dict[str, tuple[Offering, ...]] = {}
-    problems: list[BadField] = []
-    for one in answers.types:
-        try:
-            hardware.append(reading.hardware(one))
-        except BadInput as problem:
-            problems.append(BadValue(str(problem)).at(answers.source, one.instance_type))
-            continue
-        offerings[one.instance_type] = sorted_offerings(reading.rows(one))
+    found = sorted_types(
+        answers.types,
+        answers.source,
+        lambda one: one.instance_type,
+        lambda one: (reading.hardware(one), sorted_offerings(reading.rows(one))),
+    )
     return Listing(
         cloud="aws",
         region=answers.region,
-        hardware=tuple(hardware),
-        offerings=offerings,
+        hardware=found.hardware,
+        offerings=found.offerings,
         list_prices=dict(answers.prices.on_demand),
         rules=RULES,
         dialect=aws_labels.DIALECT,
-        problems=(*answers.problems, *problems),
+        problems=(*answers.problems, *found.problems),
     )
 
 

@@ -18,13 +18,14 @@ from dovetail.clouds.azure.wire import LocationInfo, Sku, normal
 from dovetail.clouds.interned import Interned, LabelValue, yes_or_no
 from dovetail.clouds.options import DEFAULTS, LoadOptions
 from dovetail.clouds.pricelist import PriceList
+from dovetail.clouds.sorting import sorted_types
 from dovetail.core import labels
 from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.density import Fixed
 from dovetail.core.catalog.hardware import Disk, Hardware
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering, sorted_offerings
-from dovetail.core.errors import BadField, BadInput, BadValue
+from dovetail.core.errors import BadField, BadValue
 from dovetail.core.kubelet import ReserveStrategy
 from dovetail.core.requirements import Requirements
 from dovetail.core.resources import GIB, MIB, NOTHING, Resources
@@ -68,31 +69,17 @@ class Answers:
 def listing_of(answers: Answers, options: LoadOptions = DEFAULTS) -> Listing:
     """Sort a region's answers into a listing; a size that cannot be read costs only itself."""
     reading = _Reading(answers, options)
-    hardware: list[Hardware] = []
-    offerings: dict[str, tuple[Offering, ...]] = {}
-    problems: list[BadField] = []
-    for sku in answers.skus:
-        if sku.resource_type != "virtualMachines" or not reading.is_here(sku):
-            continue
-        try:
-            found, rows = reading.size(sku)
-        except BadField as problem:
-            problems.append(problem.within(answers.source, sku.name))
-            continue
-        except BadInput as problem:
-            problems.append(BadValue(str(problem)).at(answers.source, sku.name))
-            continue
-        hardware.append(found)
-        offerings[sku.name] = rows
+    here = (sku for sku in answers.skus if sku.resource_type == "virtualMachines" and reading.is_here(sku))
+    found = sorted_types(here, answers.source, lambda sku: sku.name, reading.size)
     return Listing(
         cloud="azure",
         region=answers.region,
-        hardware=tuple(hardware),
-        offerings=offerings,
+        hardware=found.hardware,
+        offerings=found.offerings,
         list_prices=dict(answers.prices.on_demand),
         rules=RULES,
         dialect=azure_labels.DIALECT,
-        problems=(*answers.problems, *problems),
+        problems=(*answers.problems, *found.problems),
     )
 
 

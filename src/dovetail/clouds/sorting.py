@@ -1,0 +1,40 @@
+"""Sorting a cloud's answers, one type at a time: a type that cannot be read costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dovetail.core.catalog.hardware import Hardware
+from dovetail.core.catalog.offerings import Offering
+from dovetail.core.errors import BadField, BadInput, BadValue
+
+W = TypeVar("W")
+Read = tuple[Hardware, tuple[Offering, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The types that could be read, their rows by name, and what is wrong with the others."""
+
+    hardware: tuple[Hardware, ...]
+    offerings: dict[str, tuple[Offering, ...]]
+    problems: tuple[BadField, ...]
+
+
+def sorted_types(wire: Iterable[W], source: str, name: Callable[[W], str], read: Callable[[W], Read]) -> Sorted:
+    hardware: list[Hardware] = []
+    offerings: dict[str, tuple[Offering, ...]] = {}
+    problems: list[BadField] = []
+    for one in wire:
+        try:
+            machine, rows = read(one)
+        except BadField as problem:
+            problems.append(problem.within(source, name(one)))
+        except BadInput as problem:
+            problems.append(BadValue(str(problem)).at(source, name(one)))
+        else:
+            hardware.append(machine)
+            offerings[name(one)] = rows
+    return Sorted(tuple(hardware), offerings, tuple(problems))
