@@ -1,4 +1,7 @@
-"""One cache for all a cloud sells: it fetches what is stale, shares what is equal, rebuilds what changed (S0). Its counters are S0.6."""
+"""One cache for all a cloud sells: it fetches what is stale, shares what is equal, rebuilds what changed (S0).
+
+Its counters are S0.6.
+"""
 
 from __future__ import annotations
 
