@@ -227,9 +227,12 @@ def _most(
 ) -> tuple[int, int]:
     """The largest count up to `most` that is accepted, and the types it leaves.
 
-    One is known to be accepted and to leave `types`; more is never easier, so the steps double and then close in.
+    One is known to be accepted and to leave `types`; more is never easier. All at once is tried first, as often that is
+    what was asked for; then the steps double and close in.
     """
-    low, step, high = 1, 1, most
+    if most > 1 and (found := accepts(among & holding(most))):
+        return found, most
+    low, step, high = 1, 1, max(1, most - 1)
     while low < high:
         middle = min(high, low + step)
         found = accepts(among & holding(middle))
