@@ -15,7 +15,9 @@ PAGE = ROOT / "docs" / "reference" / "performance.md"
 INTRODUCTION = """\
 # Performance
 
-Every number here was printed by `make bench` on the machine below; the same command makes this page anew.
+Every number here was printed by `make bench`, or `make bench-NAME` for one table, on the machine below; `make bench`
+makes the page anew. In each table both sides come from one run. The machine is shared and noisy: the same ratio has
+differed by more than half between runs an hour apart, so a single one is an indication, not a measurement.
 *Times better* is how many times better ours is than the peer's: above 1× we are ahead, below it behind. A dash
 means there is no such figure. The peer is the published Go module, called by the program in `bench/peer`, whose
 comments say what each of its rows includes and what was left out in its favour.

@@ -123,3 +123,8 @@ def test_a_price_says_where_it_comes_from() -> None:
     assert str(Source(SourceKind.LIVE, "spot history", "2026-07-06")) == "live (spot history, 2026-07-06)"
     assert str(Source(SourceKind.MODELLED)) == "modelled"
     assert str(price("0.0960")) == "0.096"
+
+
+def test_prices_are_ordered_by_amount() -> None:
+    assert price("0.1") < price("0.2")
+    assert not price("0.2") < price("0.2")
