@@ -191,3 +191,10 @@ def test_a_capability_that_is_no_number_names_its_size(name: str, value: str) ->
 
 def test_dedicated_hosts_and_other_resources_are_passed_over() -> None:
     assert read(sku(resourceType="hostGroups/hosts")).hardware == ()
+
+
+def test_a_size_nobody_recorded_says_so_before_anything_else(azure: Listing) -> None:
+    """The prices' rule holds for sizes too: a source is never credited with what it does not say."""
+    sources = {one.name: one.source for one in azure.hardware}
+    assert sources["Standard_D8s_v5"].startswith("derived by rule, not recorded")
+    assert "Microsoft.Compute" not in sources["Standard_D8s_v5"]

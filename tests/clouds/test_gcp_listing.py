@@ -161,3 +161,7 @@ def test_a_live_answer_says_which_zones_sell_a_type() -> None:
     types, _ = convert_rows([{"name": "n2-standard-2", "guestCpus": 2, "memoryMb": 8192}], MachineType, "types")
     listing = listing_of(Answers("r", types, ["r-a", "r-b"], sold_in={"n2-standard-2": ["r-b"]}))
     assert {row.zone for row in listing.offerings["n2-standard-2"]} == {"r-b"}
+
+
+def test_types_written_by_rule_are_not_credited_to_the_api(gcp: Listing) -> None:
+    assert all(one.source.startswith("written by naming rule, not recorded") for one in gcp.hardware)

@@ -118,7 +118,10 @@ ACCELERATED = {
 
 def write(catalogue: Catalogue) -> None:
     rows = sorted(machine_types(), key=lambda row: str(row["name"]))
-    note = "Generated from the families' naming rules. billedCpus, only on shared-core types, is not of the API."
+    note = (
+        "Generated from the families' naming rules and tables written for tools/data, which no package backs and which"
+        " were checked only in part. billedCpus, only on shared-core types, is not of the API."
+    )
     source = "naming rules in tools/data/gcp_types.py"
     catalogue.write("gcp/types.jsonl.gz", rows, Provenance(source, WRITTEN_ON, "Apache-2.0", note))
 

@@ -143,7 +143,8 @@ class _Reading:
         for key, value in told.items():
             for one in (value,) if isinstance(value, str) else value or ():
                 self._check(key, one)
-        source = f"{self._answers.source}; {sku.derived}" if sku.derived else self._answers.source
+        # Said first, as tables cut from the end: nobody recorded such a size, whatever the others came from.
+        source = f"derived by rule, not recorded: {sku.derived}" if sku.derived else self._answers.source
         disks = int(known.get("MaxDataDiskCount", "0"))
         return Hardware(
             name=sku.name,

@@ -36,7 +36,7 @@ def load(region: str, options: LoadOptions) -> Listing:
         types=types,
         zones=[zone for row in zones if row.region == region for zone in row.zones],
         prices=rates.price_list(types),
-        source=f"Compute Engine machineTypes, bundled{' ' + origin.source_date if origin else ''}",
+        source=f"written by naming rule, not recorded{'; ' + origin.source_date if origin else ''}",
         problems=(*bad_types, *bad_zones, *bad_rows, *bad_rates),
     )
     return listing_of(answers, options)

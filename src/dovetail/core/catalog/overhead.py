@@ -1,9 +1,9 @@
 """How much memory the hypervisor and the kernel keep before the node reports any.
 
 A peer takes a flat 7.5 % off every type; field measurements lie between 1.7 % on large machines and 5.3 % on small
-ones, so that wastes gigabytes on the large. Our default falls with the size and stays above the measured trend, so
-that a planned node does not turn out smaller than planned. A node that has joined settles the matter: what it
-reported is used for its type from then on.
+ones, so that wastes gigabytes on the large. Our default falls with the size, within and above that range. The tiers
+are a choice, not measurements of each size: a type may still turn out smaller than planned, until a node of it has
+joined. That settles the matter: what it reported is used for its type from then on.
 """
 
 from __future__ import annotations
