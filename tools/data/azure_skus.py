@@ -48,8 +48,8 @@ def write(catalogue: Catalogue, sources: Sources, priced: Mapping[str, list[str]
     print(f"azure: {len(recorded)} recorded, {len(skus) - len(recorded)} derived, {len(left_out)} left out", flush=True)
     note = (
         f"Only {len(recorded)} sizes were recorded there. {len(skus) - len(recorded)} are derived: vCPUs from the name,"
-        " memory, GPUs and features from tables written for tools/data, which no package backs and which were checked only in"
-        f" part. {len(left_out)} priced sizes are left out for want of such a rule."
+        " memory, GPUs and features from tables written for tools/data, which no package backs and which were checked"
+        f" only in part. {len(left_out)} priced sizes are left out for want of such a rule."
     )
     date = max(go_text.generated_on(text) for text in texts)
     source = module.cite(", ".join([*(FIXTURE.format(region) for region in RECORDED), LOCATIONS]))
