@@ -1,0 +1,86 @@
+"""Draining: which pods must leave a node, in what order, and when asking politely is over (§2.11).
+
+Pods leave in four waves: ordinary ones, then ordinary daemons, then critical ones, then critical daemons, each wave
+when the one before is wholly gone. A deadline changes that: a pod whose own grace would no longer fit before it is
+deleted at once, whatever its wave, and disruption budgets are not asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.core.effects import Ref
+
+#: A pod that should have been gone this long ago is not waited for any more.
+STUCK_SECONDS: Final = 60.0
+CRITICAL: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+
+
+@dataclass(frozen=True, slots=True)
+class DrainPod:
+    """A pod on a node, as far as draining cares. `deleting` is when it should be gone, None if it is not going."""
+
+    ref: Ref
+    daemon: bool = False
+    mirror: bool = False
+    critical: bool = False
+    tolerates: bool = False
+    finished: bool = False
+    deleting: float | None = None
+    grace: float | None = None
+    #: It carries do-not-disrupt, and the time it asks for is not over.
+    protected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A pod to be evicted, and by when at the latest."""
+
+    pod: DrainPod
+    deadline: float | None = None
+
+
+def is_drainable(pod: DrainPod, now: float) -> bool:
+    stuck = pod.deleting is not None and now - pod.deleting > STUCK_SECONDS
+    return not (pod.tolerates or stuck or pod.mirror)
+
+
+def waiting(pods: Iterable[DrainPod], now: float) -> tuple[DrainPod, ...]:
+    """The pods a node is kept for."""
+    return tuple(one for one in pods if not one.finished and is_drainable(one, now))
+
+
+def must_force(pod: DrainPod, deadline: float | None, now: float) -> bool:
+    """Whether asking politely is over for this pod."""
+    if deadline is None:
+        return False
+    if pod.deleting is not None:
+        return pod.deleting > deadline
+    return pod.grace is not None and now > deadline - pod.grace
+
+
+def force_grace(deadline: float, now: float) -> int:
+    """What is left of a pod's time, in whole seconds; never none at all, so that its kubelet hears of it."""
+    return max(math.ceil(deadline - now), 1)
+
+
+def requests(pods: Iterable[DrainPod], deadline: float | None, now: float) -> tuple[Request, ...]:
+    """Whom to ask now: the first wave that is left, and from all waves those whose time is up."""
+    left = waiting(pods, now)
+    forced = [one for one in left if must_force(one, deadline, now)]
+    polite = [one for one in left if one.deleting is None and not must_force(one, deadline, now)]
+    first = min((_wave(one) for one in left if one not in forced), default=None)
+    return tuple(Request(one, deadline) for one in (*forced, *(one for one in polite if _wave(one) == first)))
+
+
+def _wave(pod: DrainPod) -> tuple[bool, bool]:
+    return (pod.critical, pod.daemon)
+
+
+def is_evictable(pod: DrainPod) -> bool:
+    """Active, and nothing forbids it."""
+    active = not pod.finished and pod.deleting is None
+    return active and not (pod.tolerates or pod.mirror or pod.protected)

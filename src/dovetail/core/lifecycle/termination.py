@@ -1,0 +1,171 @@
+"""The end of a Node: fenced off, drained, its volumes detached, its machine gone, and only then itself (§2.11).
+
+Every wait is a state: a condition on the claim with its time. Looked at again after any crash, the same steps follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from dovetail.core import conditions, timestamps
+from dovetail.core.conditions import Condition, Status
+from dovetail.core.effects import Count, Delete, Effect, Evict, Observe, Ref, SaveClaim, SaveNode, Say, Step, Terminate
+from dovetail.core.errors import BadInput
+from dovetail.core.lifecycle import drain, finalization, reasons
+from dovetail.core.lifecycle.drain import DrainPod
+from dovetail.core.lifecycle.launch import set_condition
+from dovetail.core.nodeclaims import (
+    DISRUPTED,
+    DRAINED,
+    EXCLUDE_FROM_BALANCERS,
+    FINALIZER,
+    TERMINATION_TIME,
+    VOLUMES_DETACHED,
+    NodeClaim,
+    NodeObject,
+)
+
+#: A node without pods is watched this much longer, for pods bound to it before the taint was seen.
+SETTLE_SECONDS: Final = 5.0
+POLL_SECONDS: Final = 1.0
+_NAMES_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What there is to know about a Node that is being deleted.
+
+    `attached` are the persistent volumes attached to it, `kept` those of pods that stay to the end. `instance_gone`
+    is only asked of Nodes that are not ready.
+    """
+
+    node: NodeObject
+    claim: NodeClaim | None
+    pods: tuple[DrainPod, ...] = ()
+    attached: tuple[str, ...] = ()
+    kept: frozenset[str] = frozenset()
+    instance_gone: bool = False
+
+
+def terminate(leaving: Leaving, now: float) -> Step:
+    node, claim = leaving.node, leaving.claim
+    if FINALIZER not in node.meta.finalizers or not node.is_deleting:
+        return Step()
+    effects: list[Effect] = []
+    if claim is not None and not claim.is_deleting:
+        effects.append(Delete(Ref("NodeClaim", claim.name, claim.meta.uid)))
+    if leaving.instance_gone and not node.is_ready:
+        return Step((*effects, *released(node, claim, now)))
+    fenced = _fenced(node)
+    if fenced != node:
+        effects.append(SaveNode(node, fenced))
+    deadline, problem = _deadline(claim)
+    if problem is not None:
+        effects.append(problem)
+    if claim is not None and deadline is not None:
+        effects.append(finalization.expiring(claim))
+    return _drained(leaving, deadline, now, effects)
+
+
+def _deadline(claim: NodeClaim | None) -> tuple[float | None, Say | None]:
+    """When everything must be over. An unreadable time is told of, and is none."""
+    written = claim.meta.annotations.get(TERMINATION_TIME) if claim is not None else None
+    if claim is None or written is None:
+        return None, None
+    try:
+        return timestamps.seconds(written), None
+    except BadInput as bad:
+        ref = Ref("NodeClaim", claim.name, claim.meta.uid)
+        return None, Say(ref, "FailedTermination", f"annotation {TERMINATION_TIME}: {bad}", warning=True)
+
+
+def _fenced(node: NodeObject) -> NodeObject:
+    """The Node with the taint that keeps new pods away, and out of load balancers."""
+    others = tuple(one for one in node.taints if one.key != DISRUPTED.key)
+    taints = node.taints if any(one.matches(DISRUPTED) for one in node.taints) else (*others, DISRUPTED)
+    labels = MappingProxyType({EXCLUDE_FROM_BALANCERS: "karpenter", **node.meta.labels})
+    return replace(node, taints=taints, meta=replace(node.meta, labels=labels))
+
+
+def _drained(leaving: Leaving, deadline: float | None, now: float, before: list[Effect]) -> Step:
+    node, claim = leaving.node, leaving.claim
+    held = conditions.found(claim.conditions, DRAINED) if claim is not None else None
+    if claim is not None and (held is None or held.status is Status.FALSE):
+        known = set_condition(claim, Condition(DRAINED, Status.UNKNOWN, "Draining", "Draining"), now)
+        before = [*before, SaveClaim(claim, known)]
+        claim, held = known, conditions.found(known.conditions, DRAINED)
+    left = drain.waiting(leaving.pods, now)
+    if left:
+        asked = drain.requests(leaving.pods, deadline, now)
+        evictions = [Evict(one.pod.ref, node.name, one.deadline) for one in asked]
+        told = Say(_ref(node), "FailedDraining", f"Failed to drain node, {_waiting_on(left)}", warning=True)
+        return Step((*before, *evictions, told), POLL_SECONDS)
+    if claim is None or held is None:
+        return Step((*before, *released(node, claim, now)))
+    if held.status is Status.UNKNOWN and now - held.since < SETTLE_SECONDS:
+        return Step(tuple(before), max(SETTLE_SECONDS - (now - held.since), 0.05))
+    if held.status is not Status.TRUE:
+        known = set_condition(claim, conditions.true(DRAINED), now)
+        before = [*before, Count("nodes_drained_total", {"nodepool": claim.pool or ""})]
+        claim = known
+    return _detached(leaving, claim, deadline, now, before)
+
+
+def _waiting_on(left: tuple[DrainPod, ...]) -> str:
+    names = [f"{one.ref.namespace}/{one.ref.name}" for one in left[:_NAMES_SHOWN]]
+    more = f" and {len(left) - _NAMES_SHOWN} more" if len(left) > _NAMES_SHOWN else ""
+    return f"{len(left)} pods are waiting to be evicted: {', '.join(names)}{more}"
+
+
+def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: float, before: list[Effect]) -> Step:
+    blocking = [one for one in leaving.attached if one and one not in leaving.kept]
+    if not blocking:
+        known = _put(claim, conditions.true(VOLUMES_DETACHED), now)
+    elif deadline is None or now < deadline:
+        waiting = Condition(VOLUMES_DETACHED, Status.UNKNOWN, "AwaitingVolumeDetachment", "AwaitingVolumeDetachment")
+        known = _put(claim, waiting, now)
+        told = Say(_ref(leaving.node), "AwaitingVolumeDetachment", f"Awaiting detachment of {', '.join(blocking[:5])}")
+        return Step((*before, *_saved(leaving, known), told), POLL_SECONDS)
+    else:
+        over = Condition(VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "the grace period is over")
+        known = _put(claim, over, now)
+    return Step((*before, *_saved(leaving, known), Terminate(known)))
+
+
+def _put(claim: NodeClaim, condition: Condition, now: float) -> NodeClaim:
+    held = conditions.found(claim.conditions, condition.type)
+    same = held is not None and (held.status, held.reason) == (condition.status, condition.reason)
+    return claim if same else set_condition(claim, condition, now)
+
+
+def _saved(leaving: Leaving, known: NodeClaim) -> tuple[SaveClaim, ...]:
+    before = leaving.claim
+    return () if before is None or before == known else (SaveClaim(before, known),)
+
+
+def _ref(node: NodeObject) -> Ref:
+    return Ref("Node", node.name, node.meta.uid)
+
+
+def released(node: NodeObject, claim: NodeClaim | None, now: float) -> tuple[Effect, ...]:
+    """Let the Node go."""
+    left = tuple(one for one in node.meta.finalizers if one != FINALIZER)
+    freed = replace(node, meta=replace(node.meta, finalizers=left))
+    pool = {"nodepool": claim.pool or "" if claim is not None else ""}
+    where = reasons.placed(claim) if claim is not None else {"nodepool": "", "zone": ""}
+    effects: list[Effect] = [SaveNode(node, freed), Count("nodes_terminated_total", where)]
+    if node.meta.deleting is not None:
+        effects.append(Observe("nodes_termination_duration_seconds", now - node.meta.deleting, pool))
+    effects.append(Observe("nodes_lifetime_duration_seconds", now - node.meta.created, pool))
+    return tuple(effects)
+
+
+def gone(leaving: Leaving, claim: NodeClaim, is_gone: bool, now: float) -> Step:
+    """The cloud answered: the machine is gone and so may the Node be, or it is asked again."""
+    known = finalization.marked_terminating(claim, now)
+    saved = () if known == claim else (SaveClaim(claim, known),)
+    if not is_gone:
+        return Step(saved, finalization.POLL_SECONDS)
+    return Step((*saved, *released(leaving.node, known, now)))

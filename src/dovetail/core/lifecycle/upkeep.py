@@ -1,0 +1,114 @@
+"""What is looked at from time to time: expiry, machines without claims and claims without machines, and whether a
+Node is as large as was promised (§2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.core import conditions
+from dovetail.core.conditions import Condition, Status
+from dovetail.core.effects import Count, Delete, Effect, Ref, SaveClaim, Say, Step
+from dovetail.core.instances import Instance
+from dovetail.core.lifecycle import reasons
+from dovetail.core.lifecycle.launch import set_condition
+from dovetail.core.nodeclaims import CONSISTENT, INITIALIZED, REGISTERED, NodeClaim, NodeObject
+from dovetail.core.resources import quantity_of
+
+#: A Node may be this much smaller than its claim said.
+SMALLEST_SHARE: Final = 0.90
+CONSISTENCY_SECONDS: Final = 600.0
+#: A machine nobody claims is left alone this long: its claim may not have been seen yet.
+UNCLAIMED_SECONDS: Final = 30.0
+
+
+def expired(claim: NodeClaim, pods: int, now: float) -> Step:
+    """Delete a claim that is too old; budgets and do-not-disrupt are not asked. `pods` would have to move."""
+    if claim.is_deleting or claim.expire_after is None:
+        return Step()
+    left = claim.meta.created + claim.expire_after - now
+    if left > 0:
+        return Step((), left)
+    counted = reasons.disrupted(claim, "expired")
+    effects: list[Effect] = [Delete(_ref(claim)), Count("nodeclaims_disrupted_total", counted)]
+    if pods:
+        effects.append(Count("pods_disruption_initiated_total", counted, pods))
+    return Step(tuple(effects))
+
+
+def vanished(
+    claims: Iterable[NodeClaim], nodes: Mapping[str, NodeObject], instances: Mapping[str, Instance]
+) -> tuple[Effect, ...]:
+    """Claims whose machine the cloud no longer knows. `nodes` and `instances` are by provider id.
+
+    One whose Node still says it is ready is believed; one that never registered is left to its time-out.
+    """
+    effects: list[Effect] = []
+    for claim in claims:
+        if claim.is_deleting or not claim.is_true(REGISTERED) or not claim.provider_id:
+            continue
+        known = instances.get(claim.provider_id)
+        if known is not None and not known.leaving:
+            continue
+        node = nodes.get(claim.provider_id)
+        if known is not None or (node is not None and node.is_ready):
+            continue
+        effects.append(Delete(_ref(claim)))
+        effects.append(Count("nodeclaims_disrupted_total", reasons.disrupted(claim, "garbage_collected")))
+    return tuple(effects)
+
+
+def unclaimed(
+    instances: Iterable[Instance], claims: Iterable[NodeClaim], now: float, patience: float = UNCLAIMED_SECONDS
+) -> tuple[Instance, ...]:
+    """Machines nobody ordered, or whose order is gone: they cost money and nobody will use them."""
+    held = tuple(claims)
+    providers = {one.provider_id for one in held if one.provider_id}
+    names = {one.name for one in held}
+    return tuple(
+        one
+        for one in instances
+        if one.provider_id not in providers
+        and not (one.claim and one.claim in names)
+        and not one.leaving
+        and now - one.created >= patience
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    resource: str
+    promised: int
+    found: int
+
+    def __str__(self) -> str:
+        share = 100 * self.found / self.promised
+        promised, found = quantity_of(self.resource, self.promised), quantity_of(self.resource, self.found)
+        return f"expected {promised} of resource {self.resource}, but found {found} ({share:.1f}% of expected)"
+
+
+def consistent(claim: NodeClaim, node: NodeObject, now: float) -> Step:
+    """Whether the Node has what its claim said it would."""
+    if claim.is_deleting or not claim.is_true(INITIALIZED):
+        return Step((), CONSISTENCY_SECONDS)
+    short = _shortfall(claim, node)
+    if short is None:
+        known = set_condition(claim, conditions.true(CONSISTENT), now)
+        return Step((SaveClaim(claim, known),) if known != claim else (), CONSISTENCY_SECONDS)
+    failed = Condition(CONSISTENT, Status.FALSE, "ConsistencyCheckFailed", f"Consistency Check Failed: {short}")
+    known = set_condition(claim, failed, now)
+    told = Say(_ref(claim), "FailedConsistencyCheck", str(short), warning=True, dedupe=(claim.name, str(short)))
+    return Step((told, *((SaveClaim(claim, known),) if known != claim else ())), CONSISTENCY_SECONDS)
+
+
+def _shortfall(claim: NodeClaim, node: NodeObject) -> Shortfall | None:
+    for name, amount in claim.requests.items():
+        promised = claim.capacity.of(name)
+        if amount and promised and node.capacity.of(name) < promised * SMALLEST_SHARE:
+            return Shortfall(name, promised, node.capacity.of(name))
+    return None
+
+
+def _ref(claim: NodeClaim) -> Ref:
+    return Ref("NodeClaim", claim.name, claim.meta.uid)

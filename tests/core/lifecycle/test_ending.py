@@ -1,0 +1,235 @@
+"""§2.10, §2.11: how claims and Nodes end."""
+
+from __future__ import annotations
+
+from tests.core.lifecycle.claims import START, claim, node
+
+from dovetail.core import conditions
+from dovetail.core.conditions import Status
+from dovetail.core.effects import Delete, Evict, Ref, SaveClaim, SaveNode, Say, Step, Terminate
+from dovetail.core.lifecycle import drain, finalization, termination
+from dovetail.core.lifecycle.drain import DrainPod
+from dovetail.core.lifecycle.termination import Leaving
+from dovetail.core.nodeclaims import (
+    DISRUPTED,
+    DRAINED,
+    EXCLUDE_FROM_BALANCERS,
+    FINALIZER,
+    INITIALIZED,
+    INSTANCE_TERMINATING,
+    LAUNCHED,
+    REGISTERED,
+    TERMINATION_TIME,
+    VOLUMES_DETACHED,
+    NodeClaim,
+    NodeObject,
+)
+
+UP = (LAUNCHED, REGISTERED, INITIALIZED)
+
+
+def pod(name: str = "web-1", **given: object) -> DrainPod:
+    return DrainPod(Ref("Pod", name, f"{name}-uid", "default"), **given)  # type: ignore[arg-type]
+
+
+def leaving_node(**given: object) -> NodeObject:
+    return node(finalizers=(FINALIZER,), deleting=START, taints=(DISRUPTED,), **given)  # type: ignore[arg-type]
+
+
+def kinds(step: Step) -> list[str]:
+    return [type(effect).__name__ for effect in step.effects]
+
+
+def saved_claim(step: Step) -> NodeClaim:
+    return next(effect.after for effect in step.effects if isinstance(effect, SaveClaim))
+
+
+# ---- claims
+
+
+def test_a_registered_claim_first_deletes_its_node_and_waits_for_it():
+    held = claim(true=UP, deleting=START)
+    step = finalization.finalize(held, (node(),), START)
+    assert kinds(step) == ["Delete"]
+    assert kinds(finalization.finalize(held, (leaving_node(),), START)) == []
+
+
+def test_a_claim_whose_node_is_gone_terminates_its_machine():
+    assert kinds(finalization.finalize(claim(true=UP, deleting=START), (), START)) == ["Terminate"]
+
+
+def test_a_claim_that_never_launched_still_asks_the_cloud_since_its_buyer_may_have_died():
+    assert kinds(finalization.finalize(claim(deleting=START), (), START)) == ["Terminate"]
+
+
+def test_the_grace_period_becomes_a_deadline_that_nobody_moves():
+    held = claim(true=UP, deleting=START, grace=600.0)
+    step = finalization.finalize(held, (node(),), START)
+    assert saved_claim(step).meta.annotations[TERMINATION_TIME] == "2027-01-15T08:10:00Z"
+    dated = claim(true=UP, deleting=START, grace=600.0, annotations={TERMINATION_TIME: "2027-01-01T00:00:00Z"})
+    assert kinds(finalization.finalize(dated, (node(),), START)) == ["Delete"]
+
+
+def test_a_machine_that_is_still_going_is_asked_about_again():
+    step = finalization.terminated(claim(true=UP, deleting=START), False, START)
+    assert saved_claim(step).is_true(INSTANCE_TERMINATING)
+    assert step.again == 5.0
+
+
+def test_a_claim_goes_when_its_machine_is_gone():
+    step = finalization.terminated(claim(true=UP, deleting=START), True, START + 9)
+    assert saved_claim(step).meta.finalizers == ()
+    assert "Count" in kinds(step)
+
+
+def test_a_claim_without_our_finalizer_is_not_ours_to_end():
+    assert finalization.finalize(claim(true=UP, deleting=START, finalizers=()), (), START) == Step()
+
+
+# ---- nodes
+
+
+def test_a_leaving_node_is_fenced_and_its_claim_deleted():
+    plain = node(finalizers=(FINALIZER,), deleting=START, taints=())
+    step = termination.terminate(Leaving(plain, claim(true=UP), (pod(),)), START)
+    assert isinstance(step.effects[0], Delete)
+    fenced = next(effect.after for effect in step.effects if isinstance(effect, SaveNode))
+    assert fenced.taints == (DISRUPTED,)
+    assert fenced.meta.labels[EXCLUDE_FROM_BALANCERS] == "karpenter"
+
+
+def test_a_node_whose_machine_is_gone_and_that_is_not_ready_goes_without_a_drain():
+    gone = Leaving(leaving_node(ready=False), claim(true=UP, deleting=START), (pod(),), instance_gone=True)
+    step = termination.terminate(gone, START)
+    freed = next(effect.after for effect in step.effects if isinstance(effect, SaveNode))
+    assert freed.meta.finalizers == ()
+    assert "Evict" not in kinds(step)
+
+
+def test_a_ready_node_is_drained_even_if_its_machine_is_gone():
+    gone = Leaving(leaving_node(), claim(true=UP, deleting=START), (pod(),), instance_gone=True)
+    assert "Evict" in kinds(termination.terminate(gone, START))
+
+
+def test_pods_that_wait_are_evicted_and_named():
+    step = termination.terminate(Leaving(leaving_node(), claim(true=UP, deleting=START), (pod(),)), START)
+    told = next(effect for effect in step.effects if isinstance(effect, Say))
+    assert told.reason == "FailedDraining"
+    assert "default/web-1" in told.message
+    assert step.again == 1.0
+
+
+def test_an_empty_node_is_watched_five_seconds_more():
+    held = claim(true=UP, deleting=START)
+    drained = saved_claim(termination.terminate(Leaving(leaving_node(), held), START))
+    found = conditions.found(drained.conditions, DRAINED)
+    assert found is not None
+    assert (found.status, found.reason) == (Status.UNKNOWN, "Draining")
+    early = termination.terminate(Leaving(leaving_node(), drained), START + 4)
+    assert "Terminate" not in kinds(early)
+    late = termination.terminate(Leaving(leaving_node(), drained), START + 5)
+    assert saved_claim(late).is_true(DRAINED)
+    assert isinstance(late.effects[-1], Terminate)
+
+
+def draining(**given: object) -> NodeClaim:
+    held = claim(true=UP, deleting=START, **given)  # type: ignore[arg-type]
+    return saved_claim(termination.terminate(Leaving(leaving_node(), held), START))
+
+
+def test_attached_volumes_are_waited_for_unless_their_pod_stays():
+    waiting = Leaving(leaving_node(), draining(), attached=("pv-1", "pv-2"), kept=frozenset({"pv-2"}))
+    step = termination.terminate(waiting, START + 6)
+    found = conditions.found(saved_claim(step).conditions, VOLUMES_DETACHED)
+    assert found is not None
+    assert found.reason == "AwaitingVolumeDetachment"
+    kept = Leaving(leaving_node(), draining(), attached=("pv-2",), kept=frozenset({"pv-2"}))
+    assert "Terminate" in kinds(termination.terminate(kept, START + 6))
+
+
+def test_the_deadline_ends_the_wait_for_volumes():
+    late = draining(annotations={TERMINATION_TIME: "2027-01-15T08:00:03Z"})
+    step = termination.terminate(Leaving(leaving_node(), late, attached=("pv-1",)), START + 6)
+    found = conditions.found(saved_claim(step).conditions, VOLUMES_DETACHED)
+    assert found is not None
+    assert (found.status, found.reason) == (Status.FALSE, "TerminationGracePeriodElapsed")
+    assert "Terminate" in kinds(step)
+
+
+def test_a_deadline_nobody_can_read_is_told_of_and_stops_nothing():
+    odd = draining(annotations={TERMINATION_TIME: "soon"})
+    step = termination.terminate(Leaving(leaving_node(), odd), START + 6)
+    told = next(effect for effect in step.effects if isinstance(effect, Say))
+    assert "'soon' is not a time" in told.message
+    assert "Terminate" in kinds(step)
+
+
+def test_a_node_without_a_claim_is_drained_and_let_go():
+    orphan = Leaving(leaving_node(), None)
+    step = termination.terminate(orphan, START)
+    assert any(isinstance(effect, SaveNode) and not effect.after.meta.finalizers for effect in step.effects)
+
+
+def test_a_node_goes_when_its_machine_is_gone_and_not_before():
+    held = draining()
+    here = Leaving(leaving_node(), held)
+    assert termination.gone(here, held, False, START + 7).again == 5.0
+    step = termination.gone(here, held, True, START + 7)
+    assert any(isinstance(effect, SaveNode) and not effect.after.meta.finalizers for effect in step.effects)
+
+
+# ---- whom to ask
+
+
+def asked(*pods: DrainPod, deadline: float | None = None, now: float = START) -> list[str]:
+    return [one.pod.ref.name for one in drain.requests(pods, deadline, now)]
+
+
+def test_pods_leave_in_four_waves():
+    plain, daemon = pod("plain"), pod("daemon", daemon=True)
+    critical, both = pod("critical", critical=True), pod("both", critical=True, daemon=True)
+    assert asked(both, critical, daemon, plain) == ["plain"]
+    assert asked(both, critical, daemon) == ["daemon"]
+    assert asked(both, critical) == ["critical"]
+    assert asked(both) == ["both"]
+
+
+def test_a_wave_is_over_only_when_its_pods_are_gone():
+    assert asked(pod("going", deleting=START + 30), pod("daemon", daemon=True)) == []
+
+
+def test_pods_whose_time_is_up_are_asked_from_all_waves_at_once():
+    long, short = pod("long", critical=True, grace=60.0), pod("short", grace=5.0)
+    assert asked(short, long, deadline=START + 30) == ["long", "short"]
+
+
+def test_pods_that_tolerate_the_taint_mirrors_finished_and_stuck_ones_are_not_waited_for():
+    stay = (
+        pod("tolerates", tolerates=True),
+        pod("mirror", mirror=True),
+        pod("finished", finished=True),
+        pod("stuck", deleting=START - 61),
+    )
+    assert drain.waiting(stay, START) == ()
+    assert drain.waiting((pod("going", deleting=START - 59),), START)
+
+
+def test_force_is_a_matter_of_the_deadline_and_the_pods_own_grace():
+    assert not drain.must_force(pod(grace=60.0), None, START)
+    assert not drain.must_force(pod(grace=30.0), START + 30, START)
+    assert drain.must_force(pod(grace=31.0), START + 30, START)
+    assert not drain.must_force(pod(grace=None), START + 1, START)
+    assert drain.must_force(pod(deleting=START + 31), START + 30, START)
+    assert not drain.must_force(pod(deleting=START + 30), START + 30, START)
+
+
+def test_what_is_left_of_the_grace_is_never_nothing():
+    assert drain.force_grace(START + 12.2, START) == 13
+    assert drain.force_grace(START - 100, START) == 1
+
+
+def test_the_same_pod_is_asked_with_its_deadline():
+    held = claim(true=UP, deleting=START, annotations={TERMINATION_TIME: "2027-01-15T08:00:30Z"})
+    step = termination.terminate(Leaving(leaving_node(), held, (pod(grace=5.0),)), START)
+    evicted = next(effect for effect in step.effects if isinstance(effect, Evict))
+    assert evicted.deadline == START + 30

@@ -1,0 +1,213 @@
+"""§2.2–§2.6: a claim from its first look to Ready, and the ways it is given up."""
+
+from __future__ import annotations
+
+from tests.core.lifecycle.claims import START, amounts, claim, node
+
+from dovetail.core import conditions
+from dovetail.core.conditions import Status
+from dovetail.core.effects import Count, Delete, Effect, Health, Launch, SaveClaim, SaveNode, Say, Step
+from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, NoCapacity
+from dovetail.core.lifecycle import launch, progress
+from dovetail.core.nodeclaims import (
+    FINALIZER,
+    INITIALIZED,
+    INITIALIZED_LABEL,
+    LAUNCHED,
+    READY,
+    REGISTERED,
+    REGISTERED_LABEL,
+    NodeClaim,
+    NodeObject,
+)
+from dovetail.core.taints import Effect as TaintEffect
+from dovetail.core.taints import Taint
+
+STARTUP = Taint("example.com/agent-not-ready", TaintEffect.NO_SCHEDULE)
+
+
+def one(step: Step, kind: type[Effect]) -> Effect:
+    found = [effect for effect in step.effects if isinstance(effect, kind)]
+    assert len(found) == 1, step.effects
+    return found[0]
+
+
+def claim_after(step: Step) -> NodeClaim:
+    saved = one(step, SaveClaim)
+    assert isinstance(saved, SaveClaim)
+    return saved.after
+
+
+def node_after(step: Step) -> NodeObject:
+    saved = one(step, SaveNode)
+    assert isinstance(saved, SaveNode)
+    return saved.after
+
+
+def reason(held: NodeClaim, type_: str) -> str:
+    found = conditions.found(held.conditions, type_)
+    assert found is not None
+    return found.reason
+
+
+# ---- launch
+
+
+def test_the_finalizer_is_written_before_anything_is_bought():
+    step = progress.advance(claim(finalizers=()), (), START)
+    assert claim_after(step).meta.finalizers == (FINALIZER,)
+    assert not any(isinstance(effect, Launch) for effect in step.effects)
+
+
+def test_a_claim_with_its_finalizer_is_launched():
+    assert isinstance(one(progress.advance(claim(), (), START), Launch), Launch)
+
+
+def test_a_launched_claim_keeps_its_own_labels_over_the_clouds_and_takes_the_clouds_annotations():
+    mine = claim(labels={"team": "a"}, annotations={"note": "mine"})
+    bought = Instance(
+        "aws:///i-1", labels={"team": "cloud", "zone": "a"}, annotations={"note": "cloud"}, image_id="ami"
+    )
+    after = claim_after(launch.bought(mine, bought, START + 1))
+    assert after.meta.labels["team"] == "a"
+    assert after.meta.labels["zone"] == "a"
+    assert after.meta.annotations["note"] == "cloud"
+    assert (after.provider_id, after.image_id) == ("aws:///i-1", "ami")
+    assert after.is_true(LAUNCHED)
+
+
+def test_no_capacity_deletes_the_claim_and_says_so():
+    step = launch.bought(claim(), NoCapacity("all offerings are out: " + "x" * 2000), START)
+    told, counted = one(step, Say), one(step, Count)
+    assert isinstance(told, Say)
+    assert told.reason == "InsufficientCapacityError"
+    assert len(told.message) == 1024
+    assert isinstance(counted, Count)
+    assert counted.labels["reason"] == "insufficient_capacity"
+    assert isinstance(one(step, Delete), Delete)
+
+
+def test_a_class_that_is_not_ready_deletes_the_claim():
+    counted = one(launch.bought(claim(), ClassNotReady("class default is not ready"), START), Count)
+    assert isinstance(counted, Count)
+    assert counted.labels["reason"] == "nodeclass_not_ready"
+
+
+def test_any_other_failure_is_written_down_and_tried_again():
+    step = launch.bought(claim(), LaunchProblem("quota exceeded", "QuotaExceeded"), START)
+    assert reason(claim_after(step), LAUNCHED) == "QuotaExceeded"
+    assert reason(claim_after(launch.bought(claim(), LaunchProblem("boom"), START)), LAUNCHED) == "LaunchFailed"
+    assert step.again
+
+
+# ---- registration and initialization
+
+
+def test_a_claim_waits_for_its_node():
+    held = claim_after(progress.advance(claim(true=(LAUNCHED,)), (), START))
+    assert reason(held, REGISTERED) == "NodeNotFound"
+
+
+def test_two_nodes_with_one_provider_id_are_never_right():
+    step = progress.advance(claim(true=(LAUNCHED,)), (node("a"), node("b")), START)
+    found = conditions.found(claim_after(step).conditions, REGISTERED)
+    assert found is not None
+    assert (found.status, found.reason) == (Status.FALSE, "MultipleNodesFound")
+
+
+def test_a_node_gets_what_its_claim_promised_and_loses_the_unregistered_taint():
+    promised = Taint("dedicated", TaintEffect.NO_SCHEDULE, "gpu")
+    mine = claim(true=(LAUNCHED,), labels={"team": "a"}, annotations={"x": "y"}, taints=(promised,))
+    after = node_after(progress.advance(mine, (node(ready=False, labels={"team": "kubelet"}),), START))
+    assert after.meta.labels["team"] == "a"
+    assert after.meta.labels[REGISTERED_LABEL] == "true"
+    assert after.meta.annotations["x"] == "y"
+    assert after.meta.finalizers == (FINALIZER,)
+    assert after.meta.owners[0].uid == mine.meta.uid
+    assert after.taints == (promised,)
+
+
+def test_taints_are_left_alone_on_a_node_that_says_so():
+    mine = claim(true=(LAUNCHED,), taints=(STARTUP,))
+    joined = node(ready=False, labels={"karpenter.sh/do-not-sync-taints": "true"})
+    assert node_after(progress.advance(mine, (joined,), START)).taints == ()
+
+
+def test_a_node_that_joined_without_the_unregistered_taint_is_told_of_and_still_registers():
+    step = progress.advance(claim(true=(LAUNCHED,)), (node(ready=False, taints=()),), START)
+    told = one(step, Say)
+    assert isinstance(told, Say)
+    assert told.reason == "UnregisteredTaintMissing"
+    assert claim_after(step).is_true(REGISTERED)
+
+
+def test_a_node_that_is_ready_when_it_joins_is_brought_up_in_one_write_each():
+    step = progress.advance(claim(true=(LAUNCHED,)), (node(),), START + 3)
+    after = claim_after(step)
+    assert after.is_true(READY)
+    assert after.node_name == "node-1"
+    assert node_after(step).meta.labels[INITIALIZED_LABEL] == "true"
+    assert sum(isinstance(effect, SaveNode | SaveClaim) for effect in step.effects) == 2
+    healthy = one(step, Health)
+    assert isinstance(healthy, Health)
+    assert healthy.healthy
+
+
+def waiting_for(held: NodeClaim, joined: NodeObject) -> str:
+    return reason(claim_after(progress.advance(held, (joined,), START)), INITIALIZED)
+
+
+def test_what_keeps_a_node_from_being_used_is_named():
+    up = claim(true=(LAUNCHED, REGISTERED))
+    settled = {"labels": {REGISTERED_LABEL: "true"}, "taints": ()}
+    assert waiting_for(up, node(ready=False, **settled)) == "NodeNotReady"
+    starting = claim(true=(LAUNCHED, REGISTERED), startup_taints=(STARTUP,))
+    assert waiting_for(starting, node(taints=(STARTUP,))) == "StartupTaintsExist"
+    passing = Taint("node.cloudprovider.kubernetes.io/uninitialized", TaintEffect.NO_SCHEDULE, "true")
+    assert waiting_for(up, node(taints=(passing,))) == "KnownEphemeralTaintsExist"
+    assert waiting_for(up, node(taints=(Taint("readiness.k8s.io/net", TaintEffect.NO_SCHEDULE),))) == (
+        "KnownEphemeralTaintsExist"
+    )
+    wants_gpu = claim(true=(LAUNCHED, REGISTERED), requests=amounts(**{"nvidia.com/gpu": "1"}))
+    assert waiting_for(wants_gpu, node(taints=())) == "ResourceNotRegistered"
+
+
+def test_a_startup_taint_that_was_removed_is_not_put_back():
+    held = claim(true=(LAUNCHED, REGISTERED), startup_taints=(STARTUP,))
+    step = progress.advance(held, (node(taints=(), labels={REGISTERED_LABEL: "true"}),), START)
+    assert node_after(step).taints == ()
+    assert claim_after(step).is_true(INITIALIZED)
+
+
+def test_a_claim_that_is_up_is_left_alone():
+    up = claim(true=(LAUNCHED, REGISTERED, INITIALIZED), node_name="node-1")
+    assert progress.advance(up, (node(taints=()),), START + 1000) == Step()
+
+
+# ---- liveness
+
+
+def test_a_machine_that_is_not_bought_in_five_minutes_is_given_up():
+    step = progress.advance(claim(), (), START + 300)
+    counted, health = one(step, Count), one(step, Health)
+    assert isinstance(counted, Count)
+    assert counted.labels["reason"] == "launch_timeout"
+    assert isinstance(health, Health)
+    assert not health.healthy
+
+
+def test_a_machine_that_does_not_join_in_fifteen_minutes_is_given_up():
+    held = claim(true=(LAUNCHED,))
+    assert not any(isinstance(effect, Delete) for effect in progress.advance(held, (), START + 899).effects)
+    counted = one(progress.advance(held, (), START + 900), Count)
+    assert isinstance(counted, Count)
+    assert counted.labels["reason"] == "registration_timeout"
+
+
+def test_a_claim_late_for_both_limits_is_one_failure():
+    step = progress.advance(claim(), (), START + 5000)
+    assert sum(isinstance(effect, Health) for effect in step.effects) == 1
+
+
+def test_the_next_look_is_when_the_time_is_over():
+    assert progress.advance(claim(true=(LAUNCHED,)), (), START + 800).again == 100.0

@@ -1,0 +1,74 @@
+"""§2.7, §2.8: expiry, garbage, consistency and the health of a pool's launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.core.lifecycle.claims import START, amounts, claim, node
+
+from dovetail.core.effects import Count, Delete, SaveClaim, Say
+from dovetail.core.instances import Instance
+from dovetail.core.lifecycle import health, upkeep
+from dovetail.core.lifecycle.health import Window
+from dovetail.core.nodeclaims import CONSISTENT, INITIALIZED, LAUNCHED, REGISTERED
+
+UP = (LAUNCHED, REGISTERED, INITIALIZED)
+
+
+def test_a_claim_expires_to_the_second():
+    held = claim(true=UP, expire_after=3600.0)
+    assert upkeep.expired(held, 0, START + 3599).again == 1.0
+    step = upkeep.expired(held, 3, START + 3600)
+    assert [type(one) for one in step.effects] == [Delete, Count, Count]
+    moved = step.effects[-1]
+    assert isinstance(moved, Count)
+    assert moved.amount == 3
+
+
+def test_a_claim_that_never_expires_is_not_looked_at_again():
+    assert upkeep.expired(claim(true=UP), 0, START + 1e9).again is None
+
+
+def test_a_registered_claim_whose_machine_is_gone_is_deleted_unless_its_node_is_ready():
+    held = claim(true=UP)
+    by_id = {held.provider_id: node(ready=False)}
+    assert [type(one) for one in upkeep.vanished([held], by_id, {})] == [Delete, Count]
+    assert upkeep.vanished([held], {held.provider_id: node()}, {}) == ()
+    assert upkeep.vanished([held], by_id, {held.provider_id: Instance(held.provider_id)}) == ()
+    assert upkeep.vanished([claim(true=(LAUNCHED,))], {}, {}) == ()
+
+
+def test_a_machine_nobody_claims_is_found_after_a_while():
+    lost = Instance("kwok://lost", claim="gone", created=START)
+    assert upkeep.unclaimed([lost], [], START + 29) == ()
+    assert upkeep.unclaimed([lost], [], START + 30) == (lost,)
+    assert upkeep.unclaimed([replace(lost, leaving=True)], [], START + 30) == ()
+
+
+def test_a_machine_whose_claim_has_not_written_it_down_yet_is_not_lost():
+    fresh = Instance("kwok://fresh", claim="general-1", created=START)
+    assert upkeep.unclaimed([fresh], [claim()], START + 1000) == ()
+
+
+def test_a_node_much_smaller_than_promised_fails_the_check():
+    held = claim(true=UP, capacity=amounts(memory="128Gi"), requests=amounts(memory="1Gi"))
+    step = upkeep.consistent(held, node(capacity=amounts(memory="64Gi")), START)
+    told = next(one for one in step.effects if isinstance(one, Say))
+    assert told.message == "expected 128Gi of resource memory, but found 64Gi (50.0% of expected)"
+    saved = next(one for one in step.effects if isinstance(one, SaveClaim))
+    assert not saved.after.is_true(CONSISTENT)
+    nearly = upkeep.consistent(held, node(capacity=amounts(memory="116Gi")), START)
+    assert any(isinstance(one, SaveClaim) and one.after.is_true(CONSISTENT) for one in nearly.effects)
+
+
+def test_two_failures_among_the_last_four_make_a_pool_unhealthy():
+    assert Window().healthy is None
+    assert Window((False,)).healthy
+    assert not Window((False, True, False)).healthy
+    assert Window((False, False)).after(True).after(True).after(True).healthy
+
+
+def test_a_restart_remembers_what_the_condition_said():
+    assert health.seeded("True").healthy
+    assert health.seeded("False").healthy is False
+    assert health.seeded(None).healthy is None
