@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -28,6 +28,8 @@ class Taint:
     key: str
     effect: Effect
     value: str = ""
+    #: When it was put on, as the API server has it; it makes no difference to anything but a patch.
+    added: str = field(default="", compare=False)
 
     def matches(self, other: Taint) -> bool:
         """Whether two taints are the same mark on a node: key and effect decide, the value does not."""

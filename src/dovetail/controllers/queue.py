@@ -1,0 +1,129 @@
+"""Work by key: every key is handled by one worker at a time, as soon as it is due, and never twice for one reason.
+
+A key that is added while it waits is not added again; one that is added while it is being handled is handled once more
+afterwards. A handler says when it wants to look again; one that fails is tried again after a while that doubles. This
+is all the waiting there is: no handler sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+FIRST_RETRY: Final = 0.2
+LAST_RETRY: Final = 60.0
+
+
+class WorkQueue(Generic[Key]):
+    """Keys that are due, and keys that will be."""
+
+    def __init__(
+        self,
+        handle: Callable[[Key], Awaitable[float | None]],
+        failed: Callable[[Key, Exception], None],
+        *,
+        first_retry: float = FIRST_RETRY,
+        last_retry: float = LAST_RETRY,
+    ) -> None:
+        """`handle` returns in how many seconds to look again, None for not before something happens."""
+        self._handle = handle
+        self._failed = failed
+        self._first, self._last = first_retry, last_retry
+        self._due: deque[Key] = deque()
+        self._waiting: set[Key] = set()
+        self._busy: set[Key] = set()
+        self._again: set[Key] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._failures: dict[Key, int] = {}
+        self._ready = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __len__(self) -> int:
+        return len(self._due) + len(self._busy)
+
+    def add(self, key: Key, after: float = 0.0) -> None:
+        """Have this key handled, now or later. A later look never postpones an earlier one."""
+        if after > 0:
+            self._later(key, after)
+            return
+        self._cancel_timer(key)
+        if key in self._busy:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._due.append(key)
+            self._idle.clear()
+            self._ready.set()
+
+    def forget(self, key: Key) -> None:
+        """The key's object is gone: no more looks at it, and no memory of its failures."""
+        self._cancel_timer(key)
+        self._failures.pop(key, None)
+
+    def _later(self, key: Key, after: float) -> None:
+        loop = asyncio.get_running_loop()
+        known = self._timers.get(key)
+        if known is not None:
+            if known.when() <= loop.time() + after:
+                return
+            known.cancel()
+        self._timers[key] = loop.call_later(after, self._timer_fired, key)
+
+    def _timer_fired(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
+
+    def _cancel_timer(self, key: Key) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    async def run(self, workers: int) -> None:
+        """Handle keys until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work())
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            self._timers.clear()
+
+    async def _work(self) -> None:
+        while True:
+            while not self._due:
+                self._ready.clear()
+                await self._ready.wait()
+            key = self._due.popleft()
+            self._waiting.discard(key)
+            self._busy.add(key)
+            try:
+                await self._one(key)
+            finally:
+                self._busy.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)
+                if not self._due and not self._busy:
+                    self._idle.set()
+
+    async def _one(self, key: Key) -> None:
+        try:
+            again = await self._handle(key)
+        except Exception as problem:  # noqa: BLE001  (the supervisor: one object's trouble never stops the others)
+            self._failed(key, problem)
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            again = min(self._first * 2 ** min(count - 1, 30), self._last)
+        else:
+            self._failures.pop(key, None)
+        if again is not None and key not in self._again:
+            self.add(key, max(again, 1e-6))
+
+    async def drained(self) -> None:
+        """Return once nothing is due and nobody is at work; looks planned for later do not count."""
+        await self._idle.wait()
