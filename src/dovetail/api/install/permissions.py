@@ -1,0 +1,131 @@
+"""What dovetail may do in a cluster: the least that its loops need, in one place.
+
+Rights over the whole cluster come in two roles: what every installation needs, and what its cloud adds (a simulated
+cloud plays kubelet too, and so writes nodes and their leases). Leases are namespaced, so rights over them are roles in
+the two namespaces where they lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.api.crds.schema import Json
+from dovetail.api.kinds import (
+    CAPACITY_BUFFERS,
+    CORE_EVENTS,
+    CRDS,
+    CSI_NODES,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DISRUPTION_BUDGETS,
+    EC2_NODE_CLASSES,
+    INSTANCE_TYPES,
+    KWOK_NODE_CLASSES,
+    LEASES,
+    LIMIT_RANGES,
+    NAMESPACES,
+    NODE_CLAIMS,
+    NODE_OVERLAYS,
+    NODE_POOLS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_TEMPLATES,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RUNTIME_CLASSES,
+    SERVICES,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Kind,
+)
+
+#: The lease two replicas race for, under the name the peer uses, so that the two never act at once.
+LEADER_LEASE: Final = "karpenter-leader-election"
+#: Where every node's heartbeat lies.
+NODE_LEASES: Final = "kube-node-lease"
+
+_READ: Final = ("get", "list", "watch")
+_CHANGE: Final = ("patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Some verbs on some resources of one group."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> dict[str, Json]:
+        found: dict[str, Json] = {"apiGroups": [self.group], "resources": list(self.resources)}
+        if self.names:
+            found["resourceNames"] = list(self.names)
+        return found | {"verbs": list(self.verbs)}
+
+
+def _may(verbs: tuple[str, ...], *kinds: Kind, part: str = "") -> tuple[Permission, ...]:
+    """One permission for each group among the kinds, in the order they are given."""
+    groups: dict[str, list[str]] = {}
+    for kind in kinds:
+        groups.setdefault(kind.group, []).append(f"{kind.plural}/{part}" if part else kind.plural)
+    return tuple(Permission(group, tuple(resources), verbs) for group, resources in groups.items())
+
+
+EVERYWHERE: Final = (
+    *_may(
+        _READ,
+        # what is planned, and what constrains it
+        *(PODS, NODES, NAMESPACES, LIMIT_RANGES, SERVICES, POD_TEMPLATES, REPLICATION_CONTROLLERS),
+        *(PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS),
+        *(DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS),
+        *(DISRUPTION_BUDGETS, PRIORITY_CLASSES, RUNTIME_CLASSES),
+        *(STORAGE_CLASSES, CSI_NODES, VOLUME_ATTACHMENTS),
+        # what users say
+        *(NODE_POOLS, NODE_CLAIMS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS),
+        # whether a kind is there yet
+        CRDS,
+    ),
+    # how many pods a buffered workload has
+    *_may(("get",), DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, part="scale"),
+    *_may(("create", "delete", *_CHANGE), NODE_CLAIMS),
+    *_may(_CHANGE, NODE_POOLS),
+    *_may(_CHANGE, NODE_CLAIMS, NODE_POOLS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS, part="status"),
+    *_may(("delete", *_CHANGE), NODES),
+    # draining: evictions, and deletion where a node's grace period is over
+    *_may(("delete",), PODS),
+    *_may(("create",), PODS, part="eviction"),
+    *_may(("create", "patch"), CORE_EVENTS),
+)
+OF_CLOUD: Final = {
+    "kwok": (
+        *_may((*_READ, *_CHANGE), KWOK_NODE_CLASSES),
+        *_may(_CHANGE, KWOK_NODE_CLASSES, part="status"),
+        # simulated machines join, and run pods, by our hand
+        *_may(("create",), NODES),
+        *_may(_CHANGE, NODES, PODS, part="status"),
+    ),
+    "aws": (
+        *_may((*_READ, *_CHANGE), EC2_NODE_CLASSES),
+        *_may(_CHANGE, EC2_NODE_CLASSES, part="status"),
+    ),
+}
+#: In its own namespace. A right to create cannot be tied to a name.
+OWN_NAMESPACE: Final = (
+    Permission(LEASES.group, (LEASES.plural,), ("create",)),
+    Permission(LEASES.group, (LEASES.plural,), ("get", "update"), (LEADER_LEASE,)),
+)
+#: Heartbeats of nodes that are gone are cleared away.
+IN_NODE_LEASES: Final = (Permission(LEASES.group, (LEASES.plural,), (*_READ, "delete")),)
+OF_CLOUD_IN_NODE_LEASES: Final = {
+    # the heartbeats of simulated machines
+    "kwok": (Permission(LEASES.group, (LEASES.plural,), ("create", *_CHANGE)),),
+    "aws": (),
+}
+CLOUDS: Final = tuple(OF_CLOUD)
