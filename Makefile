@@ -6,10 +6,10 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
-PYTEST  ?= $(BIN)/python -m pytest -n 2
+PYTEST  ?= $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format bench data clean
+.PHONY: help demo test check lint types contracts format bench data manifests control-plane clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -26,6 +26,7 @@ demo: $(READY)  ## the main job, shown: no cluster, cloud account or Go needed
 	@$(BIN)/python -m scenarios.demo
 
 test: $(READY) lint types contracts  ## everything that must hold: lint, types, contracts, tests
+	@$(BIN)/python -m tools.control_plane build --if-possible
 	$(PYTEST)
 
 check: test  ## the one door: what CI runs
@@ -52,6 +53,12 @@ bench-%: $(READY)  ## one benchmark by name, e.g. bench-catalog
 
 data: $(READY)  ## make the bundled data anew from package-registry artefacts (needs Go)
 	$(BIN)/python -m tools.data
+
+manifests: $(READY)  ## make deploy/ and the reference of custom resources anew from the code
+	$(BIN)/python -m tools.deploy
+
+control-plane: $(READY)  ## compile a real Kubernetes control plane for the tests (needs Go; minutes once, then cached)
+	$(BIN)/python -m tools.control_plane build
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build dist

@@ -1,0 +1,5 @@
+"""What every room of the tests may ask for."""
+
+from __future__ import annotations
+
+pytest_plugins = ["tests.control_plane_plugin"]

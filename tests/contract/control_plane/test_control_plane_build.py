@@ -1,0 +1,131 @@
+"""The build: once for each recipe, never half, and by one process at a time. A script stands in for Go."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from tools.control_plane import build
+from tools.control_plane.programs import PROGRAMS, NoControlPlane, Programs, given
+
+GO = """#!/bin/sh
+echo "$@" >> {log}
+case "$1" in
+  env) echo '{{"GOVERSION": "{version}", "GOOS": "linux", "GOARCH": "amd64", "CGO_ENABLED": "0"}}' ;;
+  list) echo {module} ;;
+  build)
+    {fail}
+    while [ "$1" != "-o" ]; do shift; done
+    echo "#!/bin/sh" > "$2"; chmod +x "$2" ;;
+esac
+"""
+
+
+class FakeGo:
+    """A Go that compiles in no time, and writes down what it was asked."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log = root / "go.log"
+        self._script = root / "bin" / "go"
+        self._module = root / "kwok"
+        self._script.parent.mkdir()
+        for folder in (build.KWOK_CRDS, *build.KWOK_STAGES):
+            (self._module / folder).mkdir(parents=True)
+            (self._module / folder / "kustomization.yaml").write_text("no manifest")
+            (self._module / folder / f"{folder.replace('/', '-')}.yaml").write_text("kind: Stage")
+        self.is_version("go1.26.0")
+        monkeypatch.setenv("PATH", f"{self._script.parent}:/usr/bin:/bin")
+
+    def is_version(self, version: str, fail: str = ":") -> None:
+        self._script.write_text(GO.format(log=self.log, version=version, module=self._module, fail=fail))
+        self._script.chmod(0o755)
+
+    def builds(self) -> int:
+        return sum(line.startswith("build ") for line in self.log.read_text().splitlines())
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
+    return FakeGo(tmp_path, monkeypatch)
+
+
+def quiet(line: str) -> None:
+    """Progress nobody reads."""
+
+
+def test_a_build_makes_every_program_and_takes_kwoks_manifests(go: FakeGo, tmp_path: Path) -> None:
+    programs = build.build(quiet, tmp_path / "cache")
+    assert programs.missing() == []
+    assert len(list((programs.kwok_files / "stages").glob("*.yaml"))) == len(build.KWOK_STAGES)
+    assert not list(programs.kwok_files.rglob("kustomization.yaml"))
+
+
+def test_a_second_build_finds_the_first(go: FakeGo, tmp_path: Path) -> None:
+    first = build.build(quiet, tmp_path / "cache")
+    assert build.build(quiet, tmp_path / "cache") == first
+    assert go.builds() == len(PROGRAMS)
+
+
+def test_another_go_is_another_build(go: FakeGo, tmp_path: Path) -> None:
+    first = build.build(quiet, tmp_path / "cache")
+    go.is_version("go1.27.0")
+    assert build.build(quiet, tmp_path / "cache") != first
+
+
+def test_another_lock_file_is_another_build(go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = build.recipe_hash(build.Go.find())
+    changed = tmp_path / "kubernetes"
+    changed.mkdir()
+    for name in ("go.mod", "go.sum"):
+        (changed / name).write_text((build.MODULES["kubernetes"] / name).read_text() + "\n")
+    monkeypatch.setitem(build.MODULES, "kubernetes", changed)
+    assert build.recipe_hash(build.Go.find()) != before
+
+
+def test_a_failed_build_publishes_nothing_and_says_what_go_said(go: FakeGo, tmp_path: Path) -> None:
+    go.is_version("go1.26.0", fail="echo 'out of luck' >&2; exit 1")
+    with pytest.raises(NoControlPlane, match="out of luck"):
+        build.build(quiet, tmp_path / "cache")
+    go.is_version("go1.26.0")
+    assert build.build(quiet, tmp_path / "cache").missing() == []
+
+
+def test_two_builds_at_once_compile_once(go: FakeGo, tmp_path: Path) -> None:
+    made: list[Programs] = []
+    builders = [threading.Thread(target=lambda: made.append(build.build(quiet, tmp_path / "cache"))) for _ in range(3)]
+    for builder in builders:
+        builder.start()
+    for builder in builders:
+        builder.join()
+    assert len(made) == 3
+    assert go.builds() == len(PROGRAMS)
+
+
+def test_without_go_there_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoControlPlane, match="no Go on PATH"):
+        build.build(quiet, tmp_path / "cache")
+
+
+def complete(directory: Path) -> Path:
+    directory.mkdir()
+    for program in PROGRAMS:
+        (directory / program.name).write_text("")
+        (directory / program.name).chmod(0o755)
+    return directory
+
+
+def test_a_named_directory_is_used_as_it_is(tmp_path: Path) -> None:
+    directory = complete(tmp_path / "mine")
+    assert given({"DOVETAIL_CONTROL_PLANE": str(directory), "KUBEBUILDER_ASSETS": "/other"}) == Programs(directory)
+    assert given({"KUBEBUILDER_ASSETS": str(directory)}) == Programs(directory)
+    assert given({}) is None
+
+
+def test_an_incomplete_directory_is_an_error_only_when_it_was_named_for_us(tmp_path: Path) -> None:
+    directory = complete(tmp_path / "partial")
+    (directory / "kube-scheduler").unlink()
+    with pytest.raises(NoControlPlane, match="lacks kube-scheduler"):
+        given({"DOVETAIL_CONTROL_PLANE": str(directory)})
+    assert given({"KUBEBUILDER_ASSETS": str(directory)}) is None

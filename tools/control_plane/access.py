@@ -1,0 +1,115 @@
+"""Ways in: kubeconfigs, and a small blocking client with the administrator's certificate.
+
+The client is for setting a stage (namespaces, service accounts, CRDs of kwok) and for asking whether the server is up;
+what is under test brings its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .certificates import Pair
+
+# A service account's objects are named for it; anybody may look at them with kubectl.
+Rules = list[dict[str, Any]]
+
+
+class Refused(Exception):
+    """The server said no; the text is its own."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status = status
+
+
+def kubeconfig(url: str, authority: bytes, user: dict[str, str]) -> dict[str, Any]:
+    cluster = {"server": url, "certificate-authority-data": base64.b64encode(authority).decode()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "control-plane", "cluster": cluster}],
+        "users": [{"name": "user", "user": user}],
+        "contexts": [{"name": "control-plane", "context": {"cluster": "control-plane", "user": "user"}}],
+        "current-context": "control-plane",
+    }
+
+
+def user_of(pair: Pair) -> dict[str, str]:
+    return {
+        "client-certificate-data": base64.b64encode(pair.certificate).decode(),
+        "client-key-data": base64.b64encode(pair.key).decode(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """One request at a time, JSON in and out."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext
+
+    @classmethod
+    def at(cls, host: str, port: int, directory: Path) -> Admin:
+        tls = ssl.create_default_context(cafile=str(directory / "ca.crt"))
+        tls.load_cert_chain(directory / "admin.crt", directory / "admin.key")
+        return cls(host, port, tls)
+
+    def request(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=10)
+        try:
+            connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise Refused(answer.status, text)
+        return json.loads(text) if answer.headers.get_content_type() == "application/json" else text
+
+    def ensure(self, path: str, body: dict[str, Any]) -> None:
+        """Create it unless it is there."""
+        try:
+            self.request("POST", path, body)
+        except Refused as refusal:
+            if refusal.status != http.HTTPStatus.CONFLICT:
+                raise
+
+    def apply(self, path: str, body: dict[str, Any]) -> None:
+        name = body["metadata"]["name"]
+        target = f"{path}/{name}?fieldManager=control-plane&force=true"
+        self.request("PATCH", target, body, content="application/apply-patch+yaml")
+
+    def healthy(self, path: str = "/readyz", port: int = 0) -> bool:
+        """Whether the server on our port, or another of the same certificate, answers 200."""
+        try:
+            Admin(self.host, port or self.port, self.tls).request("GET", path)
+        except (OSError, http.client.HTTPException, Refused):
+            return False
+        return True
+
+
+def service_account_token(admin: Admin, namespace: str, name: str, rules: Rules, hours: int = 24) -> str:
+    """A token for a service account that may do what `rules` say and nothing else."""
+    role = f"{namespace}:{name}"
+    admin.ensure("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    admin.ensure(accounts, {"metadata": {"name": name}})
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    version = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": role}}
+    admin.apply(f"{rbac}/clusterroles", {**version, "kind": "ClusterRole", "rules": rules})
+    binding = {
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
+    }
+    admin.apply(f"{rbac}/clusterrolebindings", {**version, **binding})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    answer = admin.request("POST", f"{accounts}/{name}/token", {**request, "spec": {"expirationSeconds": hours * 3600}})
+    return str(answer["status"]["token"])
