@@ -119,6 +119,11 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
+def resident() -> float:
+    """Megabytes this whole process has in memory now."""
+    return _resident()[0]
+
+
 def _resident() -> tuple[float, float]:
     """Resident size now and at its peak.
 

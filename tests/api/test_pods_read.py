@@ -220,7 +220,7 @@ def test_where_a_pod_of_a_file_stands(more, state):
 def test_a_pod_on_its_way_out_takes_room_and_counts_for_nothing_else():
     gone = {"deletionTimestamp": "2026-01-01T00:00:00Z", "labels": {"app": "web"}}
     one = only_pod(pod("a", container({"cpu": "2"}), about=gone, nodeName="n"))
-    assert (one.state, one.shape.requests.of("cpu"), one.shape.labels) == (PodState.BOUND, 2000, ())
+    assert (one.state, one.shape.requests.of("cpu"), one.key) == (PodState.GOING, 2000, "default/a")
 
 
 def test_equal_pods_share_one_shape():

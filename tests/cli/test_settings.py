@@ -55,7 +55,13 @@ def test_gates_are_on_or_off_and_the_flag_has_the_last_word_S0_4():
     )
 
 
-@pytest.mark.parametrize("text", ["Nonsense=true", "InstanceTypeCaching", "InstanceTypeCaching=maybe"])
-def test_a_gate_nobody_knows_is_refused(text):
+@pytest.mark.parametrize("text", ["InstanceTypeCaching", "InstanceTypeCaching=maybe"])
+def test_a_gate_that_is_neither_on_nor_off_is_refused(text):
     with pytest.raises(BadInput, match="FEATURE_GATES"):
         read({"FEATURE_GATES": text})
+
+
+def test_a_gate_nobody_knows_is_refused_where_it_is_typed_and_tolerated_in_a_chart():
+    with pytest.raises(BadInput, match="--feature-gates: there is no gate 'Nonsense'"):
+        read({}, feature_gates="Nonsense=true")
+    assert read({"FEATURE_GATES": "Nonsense=true,NodeRepair=true"}).gate("NodeRepair")

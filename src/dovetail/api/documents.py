@@ -205,12 +205,42 @@ def name_of(value: object) -> str:
     return " ".join(parts)
 
 
+_LEAVES: Final = frozenset({str, int, bool, float, type(None)})
+#: So far below zero that no count of values makes up for it.
+_FAULTY: Final = -(2**62)
 #: The way to a value: the way to what holds it, and the step from there. Written out only where something is wrong.
 _Way = tuple["_Way", str | int] | tuple[()]
 
 
 def check(value: object, place: tuple[str, ...]) -> None:
     """Refuse what no JSON value may be, or no reader should have to think of."""
+    if not 0 <= _counted(value, 0) <= MAX_NODES:
+        _find_fault(value, place)
+
+
+def _counted(value: object, depth: int) -> int:
+    """How many values there are in one that is in order; some number below zero where it may not be."""
+    kind = type(value)
+    if kind in _LEAVES:
+        return 1
+    if depth > MAX_DEPTH or (depth == MAX_DEPTH and value):
+        return _FAULTY
+    total = 1
+    if kind is dict:
+        for key, inner in value.items():  # type: ignore[attr-defined]
+            if type(key) is not str:
+                return _FAULTY
+            total += 1 if type(inner) in _LEAVES else _counted(inner, depth + 1)
+    elif kind is list:
+        for inner in value:  # type: ignore[attr-defined]
+            total += 1 if type(inner) in _LEAVES else _counted(inner, depth + 1)
+    else:
+        return _FAULTY
+    return total
+
+
+def _find_fault(value: object, place: tuple[str, ...]) -> None:
+    """Look at every value on its way, and tell the first that is out of order."""
     outer = tuple(part for part in place if part)
     waiting: list[tuple[object, _Way, int]] = [(value, (), 0)]
     nodes = 0

@@ -16,17 +16,23 @@ API_VERSION: Final = "karpenter.sh/v1alpha1"
 
 def read(wire: Fields, name: str) -> Override:
     wire.only(("apiVersion", "kind", "metadata", "spec", "status"))
-    spec = wire.map("spec").only(("resources", "overhead", "offerings"))
-    try:
-        labels.check_value(name)
-    except BadInput as problem:
-        raise wire.bad("metadata.name", str(problem)) from None
+    spec = wire.map("spec").only(("instanceType", "resources", "overhead", "offerings"))
     return Override(
-        name=name,
+        name=_type_name(wire, spec, name),
         resources=resources.parse(spec.wire.get("resources"), "spec", "resources"),
         overhead=resources.parse(spec.wire.get("overhead"), "spec", "overhead") if spec.has("overhead") else None,
         rows=tuple(_row(entry) for entry in spec.items("offerings")) if spec.has("offerings") else None,
     )
+
+
+def _type_name(wire: Fields, spec: Fields, name: str) -> str:
+    """The type's name: the object's, or the one in the spec where no object can be called so (`Standard_D4s_v5`)."""
+    given = spec.text("instanceType")
+    try:
+        labels.check_value(given or name)
+    except BadInput as problem:
+        raise (spec.bad("instanceType", str(problem)) if given else wire.bad("metadata.name", str(problem))) from None
+    return given or name
 
 
 def _row(entry: Fields) -> OverrideRow:

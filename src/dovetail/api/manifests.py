@@ -101,7 +101,8 @@ def take(found: Found, wire: Fields) -> None:
     name = wire.map("metadata").required("name")
     match kind:
         case instance_types.KIND:
-            _add(found.overrides, wire, name, instance_types.read(wire, name))
+            override = instance_types.read(wire, name)
+            _add(found.overrides, wire, override.name, override)
         case node_overlays.KIND:
             _add(found.overlays, wire, name, node_overlays.read(wire, name))
         case node_pools.KIND:

@@ -38,6 +38,8 @@ _KEPT: Final = (
     "hostNetwork",
 )
 _OF_A_CONTAINER: Final = ("name", "resources", "restartPolicy")
+SCHEDULED: Final = "PodScheduled"
+UNSCHEDULABLE: Final = "Unschedulable"
 _OVER: Final = ("Succeeded", "Failed")
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -80,10 +82,10 @@ class PodWire:
     node: str | None = None
     state: PodState = PodState.PENDING
     owner: Owner = NO_OWNER
-    #: Going away, but still there: it takes room, and counts for nothing else.
-    going: bool = False
     #: Not to be moved, even off a node that leaves.
     protected: bool = False
+    #: Whether its status says that it is not ready.
+    unready: bool = False
 
 
 class Drafts:
@@ -169,10 +171,9 @@ def read(wire: Fields, drafts: Drafts) -> PodWire:
     owner = owner_of(about)
     node = spec.get("nodeName")
     node = node if isinstance(node, str) and node else None
-    going = about.has("deletionTimestamp")
     state = _state(spec, status, node, owner)
-    if going and (node is None or owner.kind == STATEFULSET):
-        state, going = PodState.DONE if node is None else state, False
+    if about.has("deletionTimestamp"):
+        state = leaving(state, node)
     uid = about.wire.get("uid")
     labels, wrong = labels_of(about)
     namespace = about.wire.get("namespace") or "default"
@@ -187,8 +188,8 @@ def read(wire: Fields, drafts: Drafts) -> PodWire:
         node,
         state,
         owner,
-        going,
         _is_protected(about),
+        _is_unready(status),
     )
 
 
@@ -196,7 +197,18 @@ def _is_protected(about: Fields) -> bool:
     """Whether the pod may not be disrupted: for good, or for a time, which a file cannot tell the end of."""
     notes = about.wire.get("annotations")
     said = notes.get(DO_NOT_DISRUPT) if isinstance(notes, Mapping) else None
-    return isinstance(said, str) and (said == "true" or _FOR_A_TIME.fullmatch(said) is not None)
+    return isinstance(said, str) and protects(said)
+
+
+def protects(said: str) -> bool:
+    """Whether this value of the do-not-disrupt annotation means anything."""
+    return said == "true" or _FOR_A_TIME.fullmatch(said) is not None
+
+
+def _is_unready(status: Wire) -> bool:
+    conditions = status.get("conditions")
+    said = (one for one in conditions if isinstance(one, Mapping)) if isinstance(conditions, list) else ()
+    return any(one.get("type") == "Ready" and one.get("status") == "False" for one in said)
 
 
 def named(about: Fields) -> str:
@@ -237,18 +249,36 @@ def owner_of(about: Fields) -> Owner:
 
 
 def _state(spec: Wire, status: Wire, node: str | None, owner: Owner) -> PodState:
-    """Where a pod of a file stands: without a status it waits, with a node it runs (§2.1)."""
-    if status.get("phase") in _OVER:
+    held_back = bool(status.get("nominatedNodeName") or spec.get("schedulingGates"))
+    conditions = status.get("conditions")
+    verdict = None
+    for one in conditions if isinstance(conditions, list) else ():
+        if isinstance(one, Mapping) and one.get("type") == SCHEDULED:
+            verdict = one.get("reason") or ""
+            break
+    return state_of(status.get("phase"), node, owner, held_back, verdict)
+
+
+def state_of(phase: object, node: str | None, owner: Owner, held_back: bool, verdict: object) -> PodState:
+    """Where a pod stands: without a status it waits, with a node it runs (§2.1).
+
+    `held_back` is a pod with gates, or one the scheduler makes room for; `verdict` is the reason the scheduler gave
+    in the pod's condition, None where it has not looked yet.
+    """
+    if phase in _OVER:
         return PodState.DONE
     if node is not None:
         return PodState.BOUND
-    if owner.kind in (DAEMONSET, MIRROR) or status.get("nominatedNodeName") or spec.get("schedulingGates"):
+    if owner.kind in (DAEMONSET, MIRROR) or held_back:
         return PodState.WAITING
-    conditions = status.get("conditions")
-    for one in conditions if isinstance(conditions, list) else ():
-        if isinstance(one, Mapping) and one.get("type") == "PodScheduled":
-            return PodState.PENDING if one.get("reason") == "Unschedulable" else PodState.WAITING
-    return PodState.PENDING
+    return PodState.PENDING if verdict is None or verdict == UNSCHEDULABLE else PodState.WAITING
+
+
+def leaving(state: PodState, node: str | None) -> PodState:
+    """The state of a pod that is being deleted: one that never ran is as good as gone."""
+    if state is PodState.DONE or node is None:
+        return PodState.DONE
+    return PodState.GOING
 
 
 def moment(text: object) -> float:

@@ -12,13 +12,13 @@ from typing import Final, TypeVar
 
 from dovetail.api import affinities, containers, scheduler_config, volumes
 from dovetail.api.fields import Fields, dotted, fields
-from dovetail.api.pod_wire import MIRROR, Draft, Owner, PodWire
+from dovetail.api.pod_wire import Draft, Owner, PodWire
 from dovetail.api.scheduler_config import Service
 from dovetail.api.taints import read_tolerations
 from dovetail.api.volumes import Storage, Used
 from dovetail.core import resources
 from dovetail.core.errors import BadField, BadInput
-from dovetail.core.pods import NO_AFFINITY, HostPort, Pod, PodState, Shape, Spread, Volumes
+from dovetail.core.pods import NO_AFFINITY, HostPort, Pod, Shape, Spread, Volumes
 from dovetail.core.requirements import EMPTY, Requirements
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.taints import Toleration
@@ -101,15 +101,6 @@ class Shapes:
 
     def pod(self, wire: PodWire) -> Pod:
         shape = self.shape(wire.draft)
-        if wire.going and wire.state is PodState.BOUND:
-            # Still there, so its room, ports and volumes are taken; no longer one of those that others count.
-            gone = Shape(namespace="", requests=shape.requests, ports=shape.ports, volumes=shape.volumes)
-            return replace(
-                Pod(f"{wire.draft.namespace}/{wire.name}", self._interned(gone), owner=MIRROR),
-                uid=wire.uid,
-                node=wire.node,
-                state=PodState.BOUND,
-            )
         return Pod(wire.name, shape, wire.uid, wire.created, wire.node, wire.state, wire.owner.kind)
 
     def _interned(self, shape: Shape) -> Shape:

@@ -36,6 +36,9 @@ def _one(entry: Fields, min_values: bool, pool_key: bool) -> Requirement:
         raise entry.bad("values", f"{operator} needs at least one value")
     if operator in NUMERIC and any(value.startswith("-") for value in values):
         raise entry.bad("values", f"{shown(values[0])} is negative; {operator} takes a whole number, 0 or more")
+    of_capacity = operator is Operator.IN and labels.canonical(key) == labels.CAPACITY_TYPE
+    if of_capacity and not set(values) & set(labels.CAPACITY_TYPES):
+        raise entry.bad("values", f"none of them is a capacity type; use one of {', '.join(labels.CAPACITY_TYPES)}")
     least = entry.whole("minValues", 1, _MAX_MIN_VALUES)
     if least is not None and operator is Operator.IN and len(set(values)) < least:
         raise entry.bad("minValues", f"asks for {least} values, but only {len(set(values))} are listed")

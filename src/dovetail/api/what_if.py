@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,6 +74,7 @@ def apply(changes: Iterable[Change], document: Document) -> None:
         return
     for one in changes:
         if one.fits(kind, name):
+            value.update(deepcopy(value))  # equal parts of documents are one object, and only this one changes
             _set(one, value, _steps(one, one.rest[len(name) :], kind))
             one.met += 1
 

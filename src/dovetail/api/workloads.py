@@ -193,7 +193,8 @@ def _there(known: Mapping[tuple[str, Owner], Workload], pods: Iterable[PodWire])
             adopting.setdefault(one.namespace, []).append(one)
     strays: dict[int, Workload | None] = {}
     for pod in pods:
-        if pod.state is PodState.DONE or pod.going:
+        # A pod of a StatefulSet keeps its name until it is gone, so nobody else is made in its place.
+        if pod.state is PodState.DONE or (pod.state is PodState.GOING and pod.owner.kind != STATEFULSET):
             continue
         namespace = pod.draft.namespace
         if pod.owner.kind:

@@ -15,7 +15,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dovetail.api import (
+    buffers,
     containers,
+    disruption_budgets,
     documents,
     dumps,
     manifests,
@@ -28,10 +30,12 @@ from dovetail.api import (
     what_if,
     workloads,
 )
+from dovetail.api.buffers import Buffer, References, Resolved
+from dovetail.api.disruption_budgets import Budget, Budgets
 from dovetail.api.documents import Document
 from dovetail.api.fields import Fields, fields
 from dovetail.api.manifests import Manifests
-from dovetail.api.pod_wire import DAEMONSET, Drafts, PodWire
+from dovetail.api.pod_wire import DAEMONSET, Draft, Drafts, PodWire
 from dovetail.api.scheduler_config import Service
 from dovetail.api.what_if import Change
 from dovetail.api.workloads import Expanded, Workload
@@ -51,7 +55,7 @@ class World:
     """What the files hold.
 
     `skipped` counts kinds nobody here has a use for; `sources` are the objects of Karpenter's own kinds and the node
-    classes as they were written, by kind and name.
+    classes as they were written, by kind and name. The pods of `buffers` are in the snapshot if buffers are planned.
     """
 
     snapshot: Snapshot = field(default_factory=Snapshot)
@@ -61,6 +65,7 @@ class World:
     sources: Mapping[tuple[str, str], Document] = field(default_factory=dict)
     node_classes: frozenset[NodeClassRef] = frozenset()
     shapes: int = 0
+    buffers: tuple[Resolved, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,6 +78,9 @@ class _Sorted:
     machines: nodes.Machines = field(default_factory=nodes.Machines)
     pods: dict[tuple[str, str], PodWire] = field(default_factory=dict)
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
+    budgets: dict[tuple[str, str], Budget] = field(default_factory=dict)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    templates: dict[tuple[str, str], Draft] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     sources: dict[tuple[str, str], Document] = field(default_factory=dict)
     classes: set[NodeClassRef] = field(default_factory=set)
@@ -86,9 +94,16 @@ class _Sorted:
 
 
 def read_world(
-    files: Files, spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS, changes: Iterable[Change] = ()
+    files: Files,
+    spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS,
+    changes: Iterable[Change] = (),
+    *,
+    with_buffers: bool = False,
 ) -> World:
-    """Read every file, given as its name and its text, or its bytes where it is a large dump."""
+    """Read every file, given as its name and its text, or its bytes where it is a large dump.
+
+    `with_buffers`: the pods CapacityBuffers stand for are planned as well.
+    """
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
     wanted = list(changes)
@@ -104,7 +119,7 @@ def read_world(
                 found.problems.append(manifests.placed(problem, document))
                 _remember_broken(found, document, str(problem))
     found.problems += what_if.unmet(wanted)
-    return _joined(found)
+    return _joined(found, with_buffers)
 
 
 def _remember_broken(found: _Sorted, document: Document, problem: str) -> None:
@@ -189,6 +204,21 @@ def _workload(found: _Sorted, wire: Fields) -> None:
     found.workloads[kind, one.namespace, one.owner.name] = one
 
 
+def _budget(found: _Sorted, wire: Fields) -> None:
+    about = wire.map("metadata")
+    found.budgets[about.text("namespace") or "default", pod_wire.named(about)] = disruption_budgets.read(wire)
+
+
+def _buffer(found: _Sorted, wire: Fields) -> None:
+    one = buffers.read(wire)
+    found.buffers[one.key] = one
+
+
+def _template(found: _Sorted, wire: Fields) -> None:
+    key, draft = buffers.read_template(wire, found.drafts)
+    found.templates[key] = draft
+
+
 def _namespace(found: _Sorted, wire: Fields) -> None:
     about = wire.map("metadata")
     name = pod_wire.named(about)
@@ -237,8 +267,11 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[_Sorted, Fields], None]]] = {
     ("", "PersistentVolumeClaim"): _volume_claim,
     ("", "PersistentVolume"): _volume,
     ("", "LimitRange"): _limit_range,
+    ("", buffers.TEMPLATE_KIND): _template,
     ("", "Service"): _service,
     (_KARPENTER, "NodeClaim"): _claim,
+    (buffers.GROUP, buffers.KIND): _buffer,
+    (disruption_budgets.GROUP, disruption_budgets.KIND): _budget,
     ("storage.k8s.io", "StorageClass"): _storage_class,
     ("storage.k8s.io", "CSINode"): _csi_node,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
@@ -250,7 +283,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[_Sorted, Fields], None]]] = {
 # ---- putting together
 
 
-def _joined(found: _Sorted) -> World:
+def _joined(found: _Sorted, with_buffers: bool) -> World:
     listed = list(found.workloads.values())
     found.around.selectors = workloads.selectors(listed)
     shapes = pods.Shapes(found.around)
@@ -258,9 +291,13 @@ def _joined(found: _Sorted) -> World:
     pools = (*catalog.pools, *(NodePool(name, _NO_CLASS, problem=why) for name, why in found.broken.items()))
     machines = tuple(nodes.merged(found.machines, {one.name: one for one in pools}))
     leaving = {one.name for one in machines if one.leaving}
-    made = [_stayed(shapes.pod(one), one, leaving) for one in found.pods.values()]
+    budgets = Budgets(found.budgets.values())
+    made = [_stayed(shapes.pod(one), one, leaving, budgets) for one in found.pods.values()]
     for lacking in workloads.missing(listed, found.pods.values()):
         made += _expanded(lacking, shapes, found)
+    known = References(found.templates, found.workloads)
+    kept = tuple(buffers.resolve(one, known, found.drafts, shapes) for _, one in sorted(found.buffers.items()))
+    made += (pod for one in kept if with_buffers for pod in one.pods)
     daemons = tuple(_daemons(listed, shapes, found))
     snapshot = Snapshot(
         nodes=machines,
@@ -277,12 +314,13 @@ def _joined(found: _Sorted) -> World:
         found.sources,
         frozenset(found.classes),
         len(shapes),
+        kept,
     )
 
 
-def _stayed(pod: Pod, wire: PodWire, leaving: set[str]) -> Pod:
+def _stayed(pod: Pod, wire: PodWire, leaving: set[str], budgets: Budgets) -> Pod:
     """A pod that may not be disrupted goes down with its node; nobody looks for another place for it (§2.3)."""
-    if wire.protected and pod.node in leaving and pod.state is PodState.BOUND:
+    if pod.node in leaving and pod.moves and (wire.protected or budgets.hold(wire)):
         return replace(pod, state=PodState.WAITING)
     return pod
 
@@ -317,4 +355,5 @@ def _daemons(listed: Iterable[Workload], shapes: pods.Shapes, found: _Sorted) ->
 def _namespaces(found: _Sorted, listed: Iterable[Workload]) -> Mapping[str, Mapping[str, str]]:
     """Every namespace anything is in; one nobody wrote down has the label all namespaces have."""
     used = {one.draft.namespace for one in found.pods.values()} | {one.namespace for one in listed}
+    used |= {one.namespace for one in found.buffers.values()}
     return MappingProxyType({name: {_NAME_LABEL: name} for name in sorted(used)} | found.namespaces)

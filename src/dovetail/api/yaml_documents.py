@@ -3,6 +3,10 @@
 The C parser recurses on the machine's stack, so a file of a hundred thousand brackets would end the process; and
 aliases can make a small file unfold into a huge value, or into itself. Both are found in the stream of events, which
 needs no recursion, before anything is built.
+
+Parsing is slow, and a file of a thousand pods says the same spec again and again. So a document is cut into its
+*sections*, one for each key at the left margin, and what was parsed of a section's very text before is taken as it is:
+values are shared, and nobody changes one in place.
 """
 
 from __future__ import annotations
@@ -19,6 +23,11 @@ from dovetail.core.errors import BadField, BadInput, BadValue, Place
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARK: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _HEADS: Final = re.compile(r"^[ \t?:-]+", re.MULTILINE)
+#: A key at the left margin, and what stands there that is neither that, a comment, nor an entry of the list before it.
+_KEY: Final = re.compile(r"^([A-Za-z][A-Za-z0-9]*):(?=[ \n]|\Z)", re.MULTILINE)
+_ODD: Final = re.compile(r"^(?![ \n#]|- |-\n|\Z|[A-Za-z][A-Za-z0-9]*:(?:[ \n]|\Z))", re.MULTILINE)
+_COMMENTS: Final = re.compile(r"(?:[ ]*(?:#[^\n]*)?\n)*")
+_BARE_MARK: Final = re.compile(r"---[ ]*\n")
 #: So many levels no parser minds.
 _SHALLOW: Final = 100
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -56,10 +65,11 @@ def read(text: str, filename: str) -> Iterator[Document | BadField]:
     """Every document; one that is not YAML costs only itself, since a marker line always ends a document."""
     parts = _split(text)
     many = sum(1 for _, part in parts if part.strip()) > 1
+    known: dict[str, object] = {}
     for number, (line, part) in enumerate(parts, 1):
         place = f"{filename}, document {number} (line {line})" if many else filename
         try:
-            for value in _values(part):
+            for value in _values(part, known):
                 yield Document((place,), value)
         except yaml.MarkedYAMLError as problem:
             yield BadField(Place(place), _told(problem, line))
@@ -100,9 +110,47 @@ def _is_plain(text: str) -> bool:
     return max((len(head) for head in _HEADS.findall(text)), default=0) <= _SHALLOW
 
 
-def _values(text: str) -> Iterator[object]:
+def _values(text: str, known: dict[str, object]) -> Iterator[object]:
+    """The values of a text; `known` are sections parsed before."""
     if not _is_plain(text):
         _look_ahead(text)
+    elif (value := _by_sections(text, known)) is not None:
+        yield value
+        return
+    yield from _loaded(text)
+
+
+def _by_sections(text: str, known: dict[str, object]) -> dict[str, object] | None:
+    """A document put together from its sections; None where it does not fall into any, or is not in order.
+
+    Only what is new is parsed, all of it at once. A bracket or a quote that goes on past the left margin would put a
+    key where there is none: then what comes out has other keys, and the text is parsed as a whole.
+    """
+    mark = _BARE_MARK.match(text)
+    begin = mark.end() if mark is not None else 0
+    if _ODD.search(text, begin):
+        return None
+    keys = list(_KEY.finditer(text, begin))
+    if not keys or not _COMMENTS.fullmatch(text, begin, keys[0].start()):
+        return None
+    ends = [*(one.start() for one in keys[1:]), len(text)]
+    sections = {one[1]: text[one.start() : end] for one, end in zip(keys, ends, strict=True)}
+    if len(sections) < len(keys):
+        return None
+    new = [name for name, section in sections.items() if section not in known]
+    if new:
+        try:
+            (value,) = _loaded("".join(sections[name] for name in new))
+        except (yaml.YAMLError, BadInput, ValueError, LookupError, AttributeError, OverflowError):
+            return None
+        if type(value) is not dict or list(value) != new:
+            return None
+        for name in new:
+            known[sections[name]] = value[name]
+    return {name: known[section] for name, section in sections.items()}
+
+
+def _loaded(text: str) -> Iterator[object]:
     loader = _Careful(text)
     try:
         while loader.check_node():

@@ -51,6 +51,14 @@ class Console:
     def write(self, text: str) -> None:
         self._streams.stdout.write(text if text.endswith("\n") or not text else text + "\n")
 
+    def flush(self) -> None:
+        """Let out what was written; for a verb that goes on after it has spoken."""
+        self._streams.stdout.flush()
+
+    def write_part(self, text: str) -> None:
+        """A piece of something long; nothing is added to it."""
+        self._streams.stdout.write(text)
+
     def note(self, text: str) -> None:
         self._streams.stderr.write(f"{self._aside(Style.DIM, 'note:')} {_one_line(text)}\n")
 

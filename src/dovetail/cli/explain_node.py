@@ -12,8 +12,8 @@ from dovetail.cli.planned import Planned
 from dovetail.core import labels
 from dovetail.core.errors import BadInput
 from dovetail.core.nodes import Node
-from dovetail.core.pods import PodState
-from dovetail.core.resources import NOTHING
+from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, quantity_of
+from dovetail.core.scheduling.disks import GrownDisk
 from dovetail.core.scheduling.problem import Claim
 from dovetail.views import whereabouts
 from dovetail.views.whereabouts import NodePage
@@ -50,7 +50,7 @@ def page(done: Planned, wanted: str) -> NodePage:
 
 
 def _existing(done: Planned, node: Node) -> NodePage:
-    running = [pod for pod in done.world.snapshot.pods if pod.node == node.name and pod.state is PodState.BOUND]
+    running = [pod for pod in done.world.snapshot.pods if pod.node == node.name and pod.takes_room]
     coming = [pod for one in done.plan.placed if one.node.name == node.name for pod in one.pods]
     about = [("pool", node.pool or "none: it is not ours")]
     named = (
@@ -75,6 +75,10 @@ def _existing(done: Planned, node: Node) -> NodePage:
     )
 
 
+def _disk(disk: GrownDisk) -> str:
+    return f"{quantity_of(EPHEMERAL_STORAGE, disk.size_bytes)}, as the default is too small for the pods on it"
+
+
 def _bought(claim: Claim) -> NodePage:
     row = claim.choice.offering
     about = [
@@ -83,13 +87,14 @@ def _bought(claim: Claim) -> NodePage:
         ("zone", row.zone or "any"),
         ("capacity type", row.capacity_type or "any"),
         *(("reservation", one) for one in claim.reservation_ids),
+        *((("disk", _disk(claim.disk)),) if claim.disk is not None else ()),
         *(("taint", str(taint)) for taint in claim.pool.taints),
     ]
     return NodePage(
         claim.name,
         False,
         tuple(about),
-        claim.choice.instance_type.allocatable,
+        claim.allocatable,
         claim.requests,
         (),
         claim.pods,

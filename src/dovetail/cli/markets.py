@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.api.world import World
@@ -18,9 +18,12 @@ from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.catalog.specs import SpecRules
 from dovetail.core.errors import BadField, Place
-from dovetail.core.nodepools import NodePool
+from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.nodes import Node
+from dovetail.core.resources import GIB
+from dovetail.core.scheduling.disks import Growth
 from dovetail.core.snapshot import Snapshot
 from dovetail.settings import INSTANCE_TYPE_CACHING, NODE_OVERLAY
 
@@ -28,6 +31,10 @@ _CLOUD_OF: Final[Mapping[str, str]] = {ref.kind: cloud for cloud, ref in opened.
 #: The catalogue everybody uses where a flag names one.
 _CHOSEN: Final = ""
 _NOW: Final = 0.0
+#: The largest system disk by cloud: gp3, an AKS system disk, a persistent disk. A kwok node has what it says.
+_LARGEST_DISKS: Final[Mapping[str, int]] = {"aws": 16 * 1024 * GIB, "azure": 2048 * GIB, "gcp": 64 * 1024 * GIB}
+#: Where a node class says how large its disks are.
+_DISK_FIELDS: Final = ("blockDeviceMappings", "osDiskSizeGB", "disks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,8 @@ class Markets:
     catalogs: Mapping[str, Catalog]
     listings: Mapping[str, Listing]
     well_known: frozenset[str]
+    #: By pool, how the disks of its nodes may grow.
+    growing: Mapping[str, Growth] = field(default_factory=dict)
 
     def type_of(self, node: Node) -> InstanceType | None:
         """The type a node says it is, if anybody here sells it."""
@@ -66,12 +75,14 @@ def open_markets(world: World, flags: Namespace, console: Console) -> tuple[Worl
         by_cloud.setdefault(_CHOSEN, [])
     catalogs: dict[str, Catalog] = {}
     found: dict[str, Listing] = {}
+    growing: dict[str, Growth] = {}
     for cloud, members in by_cloud.items():
         found[cloud] = _listing(cloud, len(by_cloud) == 1, world, flags, console)
         catalogs |= _catalogs(found[cloud], members, world, flags, console)
+        growing |= _growing(found[cloud], members, world)
     _note_unknown_types(world, catalogs, console)
     well_known = frozenset[str]().union(*(one.dialect.well_known for one in found.values()), labels.WELL_KNOWN)
-    markets = Markets(catalogs, found, well_known)
+    markets = Markets(catalogs, found, well_known, growing)
     snapshot = replace(world.snapshot, pools=tuple(pools))
     return replace(world, snapshot=_with_types(snapshot, markets)), markets
 
@@ -134,6 +145,24 @@ def _catalogs(
     found = {pool.name: cache.catalog(pool, _NOW) for pool in pools}
     console.problems(BadField(Place(f"NodeOverlay {name}"), str(why)) for name, why in cache.refused_overlays.items())
     return found
+
+
+def _growing(listing: Listing, pools: list[NodePool], world: World) -> dict[str, Growth]:
+    """The pools whose nodes may be given a larger disk: those of a node class that does not say how large (S2.12)."""
+    largest = _LARGEST_DISKS.get(listing.cloud)
+    if largest is None:
+        return {}
+    return {
+        one.name: Growth(SpecRules(one.kubelet, listing.rules), largest)
+        for one in pools
+        if not _states_disk(one.node_class, world)
+    }
+
+
+def _states_disk(ref: NodeClassRef, world: World) -> bool:
+    document = world.sources.get((ref.kind, ref.name))
+    spec = document.value.get("spec") if document is not None and isinstance(document.value, Mapping) else None
+    return isinstance(spec, Mapping) and any(spec.get(name) is not None for name in _DISK_FIELDS)
 
 
 def _note_unknown_types(world: World, catalogs: Mapping[str, Catalog], console: Console) -> None:

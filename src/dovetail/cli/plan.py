@@ -8,9 +8,8 @@ from dovetail.cli import flags, output, planned
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.cli.planned import Planned
-from dovetail.core.pods import PodState
 from dovetail.core.resources import NOTHING, Resources
-from dovetail.views import plan, plan_difference
+from dovetail.views import buffers, plan, plan_difference
 from dovetail.views.plan import Planning
 
 
@@ -46,9 +45,11 @@ def planning(done: Planned) -> Planning:
     used: dict[str, Resources] = {}
     taking = {one.node.name for one in done.plan.placed}
     for pod in done.world.snapshot.pods:
-        if pod.state is PodState.BOUND and pod.node in taking:
+        if pod.takes_room and pod.node in taking:
             used[pod.node] = used.get(pod.node, NOTHING) + pod.shape.requests
-    return Planning(done.plan, used)
+    kept = done.world.buffers if done.with_buffers else ()
+    provided = (buffers.provided(one.buffer.key, one.pods, done.plan, one.problem) for one in kept)
+    return Planning(done.plan, used, tuple(provided))
 
 
 def _difference(before: Planning, after: Planning, found: Namespace, console: Console) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from dovetail.api import scheduler_config, what_if
 from dovetail.api.world import World, read_world
-from dovetail.cli import files, flags, markets
+from dovetail.cli import files, flags, live, markets
 from dovetail.cli.console import Console
 from dovetail.cli.markets import Markets
 from dovetail.core.errors import BadInput
@@ -18,6 +19,7 @@ from dovetail.core.scheduling.problem import Options, Plan, PreferencePolicy, Pr
 from dovetail.core.scheduling.solve import solve
 
 _KINDS_SHOWN = 8
+_BUFFERS = "CapacityBuffer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Planned:
     markets: Markets
     problem: Problem
     plan: Plan
+    #: Whether CapacityBuffers are planned for.
+    with_buffers: bool = False
 
 
 def add_world(parser: ArgumentParser, *, several: bool = True) -> None:
@@ -45,6 +49,7 @@ def add_world(parser: ArgumentParser, *, several: bool = True) -> None:
         action="append",
         help="change an object before it is read: 'nodepool/spot.spec.weight=10' (repeatable)",
     )
+    live.add_flags(parser)
     flags.add_place(parser)
 
 
@@ -69,14 +74,20 @@ def add_policies(parser: ArgumentParser) -> None:
 
 def read(found: Namespace, paths: Sequence[str] | None, console: Console) -> World:
     """The world of some files; what is wrong with it is remembered by the console."""
-    if not paths:
-        raise BadInput("name at least one file or directory with -f, or - for stdin")
+    if not paths and not live.is_wanted(found):
+        raise BadInput("name at least one file or directory with -f, - for stdin, or a live cluster with --context")
     config = getattr(found, "scheduler_config", None)
     spread = scheduler_config.read(files.read_text(config, console), config) if config else scheduler_config.NO_DEFAULTS
     changes = [what_if.parse(one) for one in found.changes or ()]
-    world = read_world(files.world(paths, console), spread, changes)
+    planned = console.settings.gate(_BUFFERS)
+    seen = live.read(found, console) if live.is_wanted(found) else []
+    # Files come after the cluster: what they say anew is a what-if on it.
+    given = chain(seen, files.world(paths or (), console))
+    world = read_world(given, spread, changes, with_buffers=planned)
     console.problems(world.problems)
     _note_skipped(world, console)
+    if world.buffers and not planned:
+        console.note(f"the gate {_BUFFERS} is off, so these are not planned: {len(world.buffers)}")
     return world
 
 
@@ -98,18 +109,21 @@ def plan(found: Namespace, paths: Sequence[str] | None, console: Console) -> Pla
         min_values=MinValuesPolicy(found.min_values_policy),
         reserved_capacity=console.settings.gate("ReservedCapacity"),
         well_known=shelves.well_known,
+        growing=shelves.growing,
     )
     problem = Problem(world.snapshot, shelves.catalogs, options)
     with console.doing("planning"):
-        return Planned(world, shelves, problem, solve(problem))
+        return Planned(world, shelves, problem, solve(problem), console.settings.gate(_BUFFERS))
 
 
 def _note_waiting(world: World, console: Console) -> None:
-    waiting = sum(pod.state is PodState.WAITING for pod in world.snapshot.pods)
-    if waiting:
-        console.note(
-            f"{waiting} pods are not planned: they are gated, await a preemption, or are a daemon's or a node's own"
-        )
+    waiting = [pod.node for pod in world.snapshot.pods if pod.state is PodState.WAITING]
+    staying = sum(node is not None for node in waiting)
+    if len(waiting) > staying:
+        others = "they are gated, await a preemption, or are a daemon's or a node's own"
+        console.note(f"{len(waiting) - staying} pods are not planned: {others}")
+    if staying:
+        console.note(f"{staying} pods of nodes that leave are not planned elsewhere: they may not be disrupted")
 
 
 def named(words: Iterable[str], wanted: str) -> str | None:

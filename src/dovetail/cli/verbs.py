@@ -44,6 +44,9 @@ VERBS: Final = (
     Verb(("explain", "type"), "explain_type", "each term of a type's allocatable, and each price"),
     Verb(("explain", "pod"), "explain_pod", "why a pod waits, or where it goes and why there"),
     Verb(("explain", "node"), "explain_node", "what is on a node, what room is left, what it costs"),
+    Verb(("dump",), "dump", "a live cluster as one file that every command reads back"),
+    Verb(("run",), "run", "the controller: buy nodes for pods that wait, on a live cluster"),
+    Verb(("install",), "install", "what a cluster needs for it: definitions, roles, the deployment"),
     Verb(("version",), "version", "print the version"),
     Verb(("completion",), "completion", "print a completion script for your shell"),
 )

@@ -9,13 +9,13 @@ every implementation to it, the simulated one first.
     ├── Throttled       ask again after `wait`
     └── Unavailable     the cloud did not answer, or answered nonsense; ask again
 
-A cloud answers the catalog's four questions (`core.catalog.market.Market`) from memory, and does the five things below
+A cloud answers the catalog's four questions (`core.catalog.market.Market`) from memory, and does the things below
 over the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,6 +92,15 @@ class RepairPolicy:
     action: str = "ReplaceNode"
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A machine will be taken away, and when; None where the cloud does not say."""
+
+    provider_id: str
+    reason: str = "SpotInterruption"
+    ends: float | None = None
+
+
 class Cloud(Protocol):
     """One cloud."""
 
@@ -111,8 +120,17 @@ class Cloud(Protocol):
     def set_node_class(self, ref: NodeClassRef, wire: Mapping[str, object] | None) -> None:
         """A node class as the API server has it, None when it is gone."""
 
+    def resume(self, claims: Iterable[NodeClaim]) -> None:
+        """Once, after a start and before anything is ordered: every claim there is, for a cloud that keeps part of its
+        books on them. It asks nobody and cannot fail."""
+
+    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+        """Have `listener` told of machines that will be taken away."""
+
     async def launch(self, order: Order) -> Instance:
-        """Buy one. Launching an order of the same claim twice returns the same instance."""
+        """Buy one, the first of the options that can be had. Launching an order of the same claim again, later or at
+        the same time, returns the same instance. `missed` of the instance, or `shortages` of the error, say which
+        options could not be had."""
 
     async def terminate(self, claim: NodeClaim) -> None:
         """Remove what this claim's order bought, known by its provider id or, lacking one, by the claim's name.

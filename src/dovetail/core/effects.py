@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from dovetail.core.instances import Instance
 from dovetail.core.nodeclaims import NodeClaim, NodeObject
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -26,6 +27,23 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
+class Create:
+    """Write a new claim down, under a name the API server makes up behind `prefix`. `types` are the instance types it
+    names, in their order."""
+
+    claim: NodeClaim
+    prefix: str
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Give a machine back that nobody claims."""
+
+    machine: Instance
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Buy the machine of this claim; the outcome is judged by `lifecycle.launch.bought`."""
 
@@ -34,9 +52,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """Ask the cloud to remove the machine; whether it is gone already is judged by the finalization that asked."""
+    """Ask the cloud to remove the machine. `node` is the Node that may go when the machine is gone, None where it is
+    the claim itself."""
 
     claim: NodeClaim
+    node: NodeObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +133,7 @@ class Health:
     message: str = ""
 
 
-Effect = Launch | Terminate | SaveClaim | SaveNode | Delete | Evict | Say | Count | Observe | Health
+Effect = Create | Return | Launch | Terminate | SaveClaim | SaveNode | Delete | Evict | Say | Count | Observe | Health
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodePool
 from dovetail.core.resources import NOTHING, Resources
@@ -50,6 +51,8 @@ class Instance:
     created: float = 0.0
     #: It is going away already; asking again would change nothing.
     leaving: bool = False
+    #: What could not be had when it was bought, though it would have been preferred.
+    missed: tuple[Shortage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,13 +127,18 @@ class Shape:
     problem: str | None = None
 
 
+#: Owners whose pods come and go with their node: daemons, and the mirrors of static pods.
+TIED_TO_NODE: Final = frozenset({"DaemonSet", "Node"})
+
+
 class PodState(StrEnum):
     """Where a pod stands, as far as planning cares."""
 
     PENDING = "pending"  # waits for a node; to be planned
     BOUND = "bound"  # runs on, or is bound to, a node
+    GOING = "going"  # terminating on its node: its room, ports and volumes are taken, and nobody counts it any more
     WAITING = "waiting"  # not ours to plan: gated, preempting, or not yet looked at by the scheduler
-    DONE = "done"  # finished or going away; takes no room
+    DONE = "done"  # finished, or gone before it had a node; takes no room
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +162,21 @@ class Pod:
     def key(self) -> str:
         """namespace/name, for people."""
         return f"{self.shape.namespace}/{self.name}"
+
+    @property
+    def takes_room(self) -> bool:
+        """Whether it is on a node, to stay or not yet gone."""
+        return self.state is PodState.BOUND or self.state is PodState.GOING
+
+    @property
+    def moves(self) -> bool:
+        """Whether it needs another place if its node leaves (§2.3): what comes and goes with a node does not.
+
+        A pod of a StatefulSet comes back under its name, so one that is going does too.
+        """
+        if self.owner in TIED_TO_NODE:
+            return False
+        return self.state is PodState.BOUND or (self.state is PodState.GOING and self.owner == "StatefulSet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ unit is rounded up when it is read, so a request never shrinks and sums stay exa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from typing import Final
 
 from dovetail.core import quantity
@@ -59,6 +59,12 @@ class Resources(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._amounts)
+
+    def items(self) -> ItemsView[str, int]:
+        return self._amounts.items()  # the mixin's would look every name up again
+
+    def values(self) -> ValuesView[int]:
+        return self._amounts.values()
 
     def of(self, name: str) -> int:
         return self._amounts.get(name, 0)

@@ -10,9 +10,10 @@ from dovetail.core import labels
 from dovetail.core.catalog.prices import Price, Source, SourceKind
 from dovetail.core.nodes import Node
 from dovetail.core.requirements import Requirements
-from dovetail.core.resources import CPU, MEMORY, NOTHING, PODS, Resources
+from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, PODS, Resources, quantity_of
 from dovetail.core.scheduling.problem import Claim, Placed, Plan, Refused
-from dovetail.views import figures
+from dovetail.views import buffers, figures
+from dovetail.views.buffers import BufferPlan
 from dovetail.views.paint import PLAIN, Paint, Style
 from dovetail.views.table import Cell, Column, Row, render
 
@@ -25,10 +26,11 @@ _FIRST: Final = (CPU, MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """A plan, and what was on the nodes before it: requests by node name."""
+    """A plan, what was on the nodes before it (requests by node name), and what it does for buffers."""
 
     plan: Plan
     used: Mapping[str, Resources]
+    buffers: tuple[BufferPlan, ...] = ()
 
     @property
     def planned(self) -> int:
@@ -52,6 +54,7 @@ def wire(planning: Planning) -> dict[str, object]:
             *(_placed_wire(one, planning.used.get(one.node.name, NOTHING)) for one in plan.placed),
         ],
         "pending": [refused_wire(one) for one in plan.refused],
+        "buffers": [buffers.wire(one) for one in planning.buffers],
         "totals": {
             "newNodes": len(plan.claims),
             "existingNodes": len(plan.placed),
@@ -82,7 +85,8 @@ def claim_wire(claim: Claim, known: Ways) -> dict[str, object]:
         "priceSource": None if price is None else str(price.source.kind),
         "pods": [pod.key for pod in claim.pods],
         "requests": claim.requests.quantities(),
-        "allocatable": claim.choice.instance_type.allocatable.quantities(),
+        "allocatable": claim.allocatable.quantities(),
+        "diskSize": None if claim.disk is None else str(quantity_of(EPHEMERAL_STORAGE, claim.disk.size_bytes)),
     }
 
 
@@ -151,6 +155,7 @@ def _placed_wire(placed: Placed, used: Resources) -> dict[str, object]:
         "pods": [pod.key for pod in placed.pods],
         "requests": total(placed, used).quantities(),
         "allocatable": node.allocatable.quantities(),
+        "diskSize": None,
     }
 
 
@@ -188,6 +193,9 @@ def text(planning: Planning, width: int | None = None, paint: Paint = PLAIN) -> 
         parts += [_heading(title, paint), _placed(planning, width, paint)]
     if plan.refused:
         parts += [_heading(f"{_counted(planning.waiting, 'pod')} waiting", paint), *waiting_lines(plan.refused, paint)]
+    if planning.buffers:
+        title = f"{_counted(len(planning.buffers), 'buffer')} of spare capacity"
+        parts += [_heading(title, paint), buffers.text(planning.buffers, width, paint)]
     parts.append(_heading("in all", paint) if parts else "")
     parts.append(f"  {summary(planning)}\n")
     return "".join(parts).lstrip("\n")

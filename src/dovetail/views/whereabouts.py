@@ -80,6 +80,10 @@ def _fate(page: PodPage, paint: Paint) -> str:
     if page.claim is not None:
         kind = page.claim.choice.instance_type.name
         return f"goes to {paint(Style.GOOD, page.claim.name)}, a new {kind}"
+    if page.pod.state is PodState.WAITING and page.node is not None:
+        return f"stays on {paint(Style.GOOD, page.node)} until that is gone: it may not be disrupted"
+    if page.pod.state is PodState.GOING and page.node is not None:
+        return f"is going from {paint(Style.GOOD, page.node)}, and takes room there until it is gone"
     if page.node is not None:
         verb = "runs on" if page.pod.state is PodState.BOUND else "goes to"
         return f"{verb} {paint(Style.GOOD, page.node)}, which is there"
@@ -194,7 +198,7 @@ def _pods(pods: Sequence[Pod], width: int | None, paint: Paint) -> str:
     columns = [Column("  POD"), Column("CPU", right=True), Column("MEMORY", right=True), Column("OWNER", rank=1)]
     rows: list[Row] = [
         [
-            f"  {pod.key.removeprefix('/')}",
+            f"  {pod.key}",
             *(figures.amount(name, pod.shape.requests.of(name)) for name in (CPU, MEMORY)),
             Cell(pod.owner or figures.NOTHING, Style.DIM),
         ]
@@ -213,7 +217,7 @@ def node_wire(page: NodePage) -> dict[str, object]:
         "allocatable": page.allocatable.quantities(),
         "requests": page.requests.quantities(),
         "room": page.room.quantities(),
-        "running": [pod.key.removeprefix("/") for pod in page.running],
+        "running": [pod.key for pod in page.running],
         "coming": [pod.key for pod in page.coming],
         "instanceTypes": [] if page.claim is None else [one.name for one in page.claim.types],
         "requirements": [] if page.claim is None else requirements_wire(page.claim.requirements),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.core.lifecycle.claims import amounts, claim, node
 
 from dovetail.api.live import claims, nodes
 from dovetail.api.live.claims import ClaimReader
@@ -11,7 +12,6 @@ from dovetail.api.live.nodes import NodeReader
 from dovetail.core.errors import BadInput
 from dovetail.core.nodeclaims import LAUNCHED, NodeClaim, NodeObject
 from dovetail.core.taints import Effect, Taint
-from tests.core.lifecycle.claims import amounts, claim, node
 
 CLAIM = {
     "metadata": {

@@ -172,7 +172,7 @@ def test_a_node_without_a_claim_is_drained_and_let_go():
 
 def test_a_node_goes_when_its_machine_is_gone_and_not_before():
     held = draining()
-    here = Leaving(leaving_node(), held)
+    here = leaving_node()
     assert termination.gone(here, held, False, START + 7).again == 5.0
     step = termination.gone(here, held, True, START + 7)
     assert any(isinstance(effect, SaveNode) and not effect.after.meta.finalizers for effect in step.effects)

@@ -17,7 +17,7 @@ from tests.core.scheduling.worlds import TEAM, TEAMS
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import NodePool
-from dovetail.core.pods import PodState, PodTerm, Policy, Shape, Spread
+from dovetail.core.pods import Pod, PodState, PodTerm, Policy, Shape, Spread
 from dovetail.core.requirements import EMPTY, Requirement, Requirements
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.check_claims import reservation_room
@@ -27,6 +27,16 @@ from dovetail.core.scheduling.problem import Problem
 from dovetail.core.taints import Taint, Toleration, TolerationOperator
 
 EVERYTHING_TOLERATED = (Toleration(operator=TolerationOperator.EXISTS),)
+
+
+TAKING_ROOM = (PodState.BOUND, PodState.GOING)
+
+
+def _felt(pod: Pod) -> Shape:
+    """What others notice of a pod that is there: of one that is going, no more than what it has taken."""
+    if pod.state is PodState.BOUND:
+        return pod.shape
+    return Shape(namespace="", requests=pod.shape.requests, ports=pod.shape.ports, volumes=pod.shape.volumes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ class Oracle:
         for node in world.nodes:
             if node.leaving:
                 continue
-            staying = [pod for pod in world.pods if pod.state is PodState.BOUND and pod.node == node.name]
+            staying = [pod for pod in world.pods if pod.state in TAKING_ROOM and pod.node == node.name]
             used = sum((pod.shape.requests for pod in staying), NOTHING)
             arrived = sum((pod.shape.requests for pod in staying if pod.owner == "DaemonSet"), NOTHING)
             expected = NOTHING
@@ -113,7 +123,7 @@ class Oracle:
                 node.allocatable - used - missing,
                 node.hostname,
                 volume_limits=node.volume_limits,
-                running=tuple(pod.shape for pod in staying),
+                running=tuple(_felt(pod) for pod in staying),
             )
 
     def _buyable(self) -> Iterator[Machine]:

@@ -25,6 +25,7 @@ def dumped(plan: Plan) -> object:
                 sorted(claim.requests.items()),
                 claim.reservation_ids,
                 claim.min_values_relaxed,
+                claim.disk,
             )
             for claim in plan.claims
         ],

@@ -28,7 +28,7 @@ def fillings(draw: st.DrawFn) -> tuple[int, dict[int, int], list[tuple[int, int]
 
 def filled(largest: int, begun: dict[int, int], later: list[tuple[int, int]]) -> tuple[Levels, dict[int, int]]:
     levels, now = Levels(largest), dict(begun)
-    levels.fill(begun)
+    levels.fill(list(begun.values()))
     for number, amount in later:
         levels.put(number, amount)
         now[number] = amount
@@ -74,7 +74,7 @@ def test_a_copy_goes_its_own_way(world: tuple[int, dict[int, int], list[tuple[in
 def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[int]) -> None:
     amounts = {number: largest * share // 16 for number, share in enumerate(shares)}
     at_once, one_by_one = Levels(largest), Levels(largest)
-    at_once.fill(amounts)
+    at_once.fill(list(amounts.values()))
     for number, amount in amounts.items():
         one_by_one.put(number, amount)
     for asked in {1, largest, *amounts.values()} - {0}:

@@ -16,11 +16,11 @@ from dovetail.core.pods import Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.mixing import Mixer
-from dovetail.core.scheduling.problem import Plan
+from dovetail.core.scheduling.problem import Options, Plan
 
 BUSY, WIDE = asks(1000, 1), asks(100, 4)
 CATALOG = Catalog(MappingProxyType({one.name: one for one in TYPES}))
-INDEX = PoolIndex(pool_of(), CATALOG, (), labels.WELL_KNOWN)
+INDEX = PoolIndex(pool_of(), CATALOG, (), Options())
 
 requests = st.builds(asks, st.integers(1, 40).map(lambda tenths: tenths * 100), st.integers(1, 16))
 orders = st.lists(st.tuples(requests, st.integers(0, 25)), min_size=1, max_size=5)

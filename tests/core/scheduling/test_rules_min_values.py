@@ -35,7 +35,7 @@ from dovetail.core.requirements import Operator, Requirement, is_in, requirement
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.problem import Claim
 
-FAMILY = "example.com/family"
+FAMILY, SIZE = "example.com/family", "example.com/size"
 BEST_EFFORT, STRICT = MinValuesPolicy.BEST_EFFORT, MinValuesPolicy.STRICT
 
 
@@ -49,6 +49,11 @@ def wanting(count: int, name: str = "pool", key: str = labels.INSTANCE_TYPE, **m
 
 def of_family(one: InstanceType, *family: str) -> InstanceType:
     said = one.spec.requirements & only(FAMILY, *family)
+    return instance_type(replace(one.spec, requirements=said), one.offerings)
+
+
+def raised(one: InstanceType, size: str) -> InstanceType:
+    said = one.spec.requirements & only(SIZE, size)
     return instance_type(replace(one.spec, requirements=said), one.offerings)
 
 
@@ -146,6 +151,37 @@ def test_a_pod_that_no_pool_can_serve_is_told_the_label_the_wanted_and_the_reach
     (one,) = found.pools
     assert one.code == "min-values"
     assert one.reason.endswith(f"{labels.INSTANCE_TYPE} wants 2, 1 left")
+
+
+def test_a_pod_for_which_the_cut_alone_breaks_it_goes_to_the_next_pool_by_weight() -> None:
+    """S4.3, S4.7: a claim that no list of so many types can keep is not opened."""
+    pools = (wanting(2, "a", weight=9), pool_of("b", weight=5))
+    plan = planned(market(waiting(2, shape()), *pools, max_types=1))
+    assert {claim.pool.name for claim in plan.claims} == {"b"}
+
+
+def test_a_claim_is_not_opened_where_its_values_need_more_types_than_it_may_name() -> None:
+    """S4.2, S4.7: three families need three types, and two may be named."""
+    types = (
+        of_family(kind("m4a", 4, 0.2), "a"),
+        of_family(kind("m4b", 4, 0.2), "b"),
+        of_family(kind("m4c", 4, 0.2), "c"),
+    )
+    pool = pool_of("a", varied(FAMILY, 3), weight=9)
+    plan = planned(market(waiting(1, shape()), pool, pool_of("b"), types=types, max_types=2))
+    assert [claim.pool.name for claim in plan.claims] == ["b"]
+
+
+def test_types_that_serve_several_labels_are_found_where_the_list_is_short() -> None:
+    """S4.7: the cheapest type of each value would be four, and two have all values between them."""
+    both = {"m1": ("a", "x"), "m2": ("a", "y"), "m3": ("b", "x"), "m4": ("b", "y")}
+    types = tuple(
+        raised(of_family(kind(name, 4, 0.1 * at), family), size)
+        for at, (name, (family, size)) in enumerate(both.items(), 1)
+    )
+    pool = pool_of("pool", varied(FAMILY, 2), varied(SIZE, 2))
+    (claim,) = planned(world(waiting(1, shape()), types=types, pool=pool, max_types=2)).claims
+    assert len(claim.types) == 2
 
 
 # ---- when the list is cut

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.core.scheduling.small import (
+    DISK,
     LARGE,
     WEB,
     app,
@@ -29,7 +30,7 @@ from tests.core.scheduling.small import (
 )
 
 from dovetail.core import labels
-from dovetail.core.pods import Affinity, Pod, PodState, PodTerm, Preferred, Shape
+from dovetail.core.pods import Affinity, HostPort, Pod, PodState, PodTerm, Preferred, Shape, Volumes
 from dovetail.core.requirements import Requirement, Requirements, does_not_exist, exists, is_in, is_not_in, requirement
 from dovetail.core.scheduling.problem import PreferencePolicy
 from dovetail.core.taints import Effect, Taint
@@ -75,6 +76,42 @@ def test_pods_of_a_leaving_node_join_the_batch_without_its_daemons_and_mirrors()
     pods = (bound("n1", shape(), "moving"), daemon, mirror)
     plan = planned(world(pods, (node("n1", leaving=True), node("n2")), types=()))
     assert where(plan) == {"moving": "n2"}
+
+
+def going(to: str, of: Shape, name: str = "going", owner: str = "") -> Pod:
+    return replace(bound(to, of, name), state=PodState.GOING, owner=owner)
+
+
+def test_a_pod_that_is_going_holds_its_room_ports_and_volumes_until_it_is_gone() -> None:
+    """§3.3, §4.3: it is bound still."""
+    held = shape(asks(3000), ports=(HostPort(80),), volumes=Volumes(attached=((DISK, "default/data"),)))
+    for wanted in (
+        shape(asks(2000)),
+        shape(ports=(HostPort(80),)),
+        shape(volumes=Volumes(attached=((DISK, "default/other"),))),
+    ):
+        full = node("n1", volume_limits=((DISK, 1),))
+        assert refused(checked(world((going("n1", held), *waiting(1, wanted)), (full,), types=()))) == {"pod-0"}
+
+
+def test_a_pod_that_is_going_counts_for_nobody() -> None:
+    """§4.3, §4.7: neither as company, nor as a crowd, nor as one that keeps others away."""
+    zone = labels.ZONE
+    apart = shape(apart=near(labels.HOSTNAME))
+    pods = (going("n1", apart), *waiting(1, apart))
+    assert where(planned(world(pods, (node("n1"),), types=()))) == {"pod-0": "n1"}
+    crowd = tuple(going("n1", shape(), f"g{number}") for number in range(3))
+    even = waiting(1, shape(spread=spread(zone)))
+    assert where(planned(world((*crowd, *even), (node("n1"), node("n2", "z2")), types=()))) == {"pod-0": "n1"}
+    company = shape(labels=(("app", "api"),), near=near(zone))
+    assert refused(checked(world((going("n1", shape()), *waiting(1, company)), (node("n1"),), types=()))) == {"pod-0"}
+
+
+def test_of_pods_that_are_going_from_a_leaving_node_only_a_stateful_set_s_need_another() -> None:
+    """§2.3."""
+    pods = (going("n1", shape(), "web"), going("n1", shape(), "db-0", "StatefulSet"))
+    plan = planned(world(pods, (node("n1", leaving=True), node("n2")), types=()))
+    assert where(plan) == {"db-0": "n2"}
 
 
 # ---- the queue

@@ -13,6 +13,7 @@ from tests.core.scheduling.small import (
     TYPES,
     app,
     asks,
+    bound,
     checked,
     having,
     kind,
@@ -41,6 +42,7 @@ SOLD_OUT = tuple(instance_type(one.spec, tuple(map(unavailable, one.offerings)))
 #: Much cpu and little memory, and the other way round.
 WIDE, DEEP = having(kind("wide", 8, 0.4), {"memory": 8 * GIB}), kind("deep", 6, 0.3)
 VARIED = requirement(labels.INSTANCE_TYPE, Operator.EXISTS, min_values=2)
+ZONES = requirement(labels.ZONE, Operator.EXISTS, min_values=2)
 
 #: By what stands in the way: a world in which that is all that does, the code, and what is said.
 WORLDS: dict[str, tuple[Problem, str, str]] = {
@@ -135,6 +137,49 @@ WORLDS: dict[str, tuple[Problem, str, str]] = {
         world(waiting(3, shape(apart=near(labels.ZONE)))),
         "topology",
         "unsatisfiable topology constraint for pod anti-affinity, key=topology.kubernetes.io/zone (counts: z1 1, z2 1)",
+    ),
+    "the place of its volume, where nothing is large enough": (
+        world(
+            waiting(1, shape(asks(6000), volumes=Volumes((only(labels.ZONE, "z1"),)))),
+            types=(kind("m4", 4, 0.2), kind("m8", 8, 0.4, "z2")),
+        ),
+        "volumes",
+        "its volumes can only be used where topology.kubernetes.io/zone In [z1], and there it is refused: "
+        "asks for 6 cpu; the largest allowed type, m4, has 4 for pods",
+    ),
+    "a spread where nothing is large enough": (
+        world(
+            waiting(2, shape(asks(6000), spread=spread())),
+            types=(kind("m4", 4, 0.2, "z1 z2"), kind("m8", 8, 0.4, "z2")),
+        ),
+        "resources",
+        "topology leaves topology.kubernetes.io/zone to be z1, one for each node, and there it is refused: "
+        "asks for 6 cpu; the largest allowed type, m4, has 4 for pods",
+    ),
+    "minValues of a label that a spread decides": (
+        world(waiting(1, shape(spread=spread())), pool=pool_of("pool", ZONES)),
+        "min-values",
+        "topology leaves topology.kubernetes.io/zone to be z1 or z2, one for each node, and there it is refused: "
+        "minValues requirement is not met for label(s): topology.kubernetes.io/zone wants 2, 1 left",
+    ),
+    "minValues of a label that a volume decides": (
+        world(waiting(1, shape(volumes=Volumes((only(labels.ZONE, "z1"),)))), pool=pool_of("pool", ZONES)),
+        "min-values",
+        "minValues requirement is not met for label(s): topology.kubernetes.io/zone wants 2, 1 left",
+    ),
+    "a spread and a volume that go different ways": (
+        world(
+            (bound("n1", shape()), *waiting(1, shape(spread=spread(), volumes=Volumes((only(labels.ZONE, "z1"),))))),
+            (node("n1", cpus=1),),
+        ),
+        "topology",
+        "unsatisfiable topology constraint for topology spread, key=topology.kubernetes.io/zone (counts: z1 1)",
+    ),
+    "more values than a claim can name types for": (
+        world(waiting(1, shape()), pool=pool_of("pool", VARIED), max_types=1),
+        "min-values",
+        "minValues requirement is not met by as many types as a claim names, 1: "
+        "node.kubernetes.io/instance-type wants 2",
     ),
     "two things that each leave another type": (
         world(

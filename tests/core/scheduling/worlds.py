@@ -429,7 +429,7 @@ def _bound(throw: Throw, node: Node, shapes: Sequence[Shape]) -> Iterable[Pod]:
         if throw.chance(80):
             shape = replace(shape, requests=Resources({"cpu": 100, "memory": 64 * MIB, "pods": 1}))
         owner = throw.pick(("", "", "", "StatefulSet", "DaemonSet"))
-        state = PodState.DONE if throw.chance(5) else PodState.BOUND
+        state = throw.pick((*(PodState.BOUND,) * 17, PodState.GOING, PodState.GOING, PodState.DONE))
         yield Pod(f"bound-{node.name}-{number}", shape, f"b-{node.name}-{number}", 0.0, node.name, state, owner)
 
 

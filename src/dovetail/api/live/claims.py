@@ -74,13 +74,13 @@ class _Status(
     last_pod_event_time: str | None = None
 
 
-class _Claim(msgspec.Struct, gc=False):
+class ClaimWire(msgspec.Struct, gc=False):
     metadata: MetaWire
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-_DECODER: Final = msgspec.json.Decoder(_Claim)
+_DECODER: Final = msgspec.json.Decoder(ClaimWire)
 
 
 class ClaimReader:
@@ -93,9 +93,11 @@ class ClaimReader:
     def read(self, raw: bytes | msgspec.Raw) -> NodeClaim:
         """One claim; what cannot be read is a `BadInput` that names the field."""
         try:
-            wire = _DECODER.decode(raw)
+            return self.of(_DECODER.decode(raw))
         except msgspec.MsgspecError as problem:
             raise BadValue(str(problem)) from None
+
+    def of(self, wire: ClaimWire) -> NodeClaim:
         spec, status = wire.spec, wire.status
         ref = spec.node_class_ref
         return NodeClaim(

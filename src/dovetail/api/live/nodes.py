@@ -44,13 +44,13 @@ class _Status(msgspec.Struct, rename="camel", gc=False):
     node_info: _Info | None = None
 
 
-class _Node(msgspec.Struct, gc=False):
+class NodeWire(msgspec.Struct, gc=False):
     metadata: MetaWire
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-_DECODER: Final = msgspec.json.Decoder(_Node)
+_DECODER: Final = msgspec.json.Decoder(NodeWire)
 
 
 class NodeReader:
@@ -60,10 +60,13 @@ class NodeReader:
         self._amounts: dict[Resources, Resources] = {NOTHING: NOTHING}
 
     def read(self, raw: bytes | msgspec.Raw) -> NodeObject:
+        """One Node; what cannot be read is a `BadInput` that names the field."""
         try:
-            wire = _DECODER.decode(raw)
+            return self.of(_DECODER.decode(raw))
         except msgspec.MsgspecError as problem:
             raise BadValue(str(problem)) from None
+
+    def of(self, wire: NodeWire) -> NodeObject:
         status = wire.status
         capacity = self._resources(status.capacity, "status", "capacity")
         return NodeObject(

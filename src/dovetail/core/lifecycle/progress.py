@@ -10,7 +10,7 @@ from dataclasses import replace
 from dovetail.core import conditions
 from dovetail.core.conditions import Moment
 from dovetail.core.effects import Effect, Launch, SaveClaim, Step, soonest
-from dovetail.core.lifecycle import liveness, registration
+from dovetail.core.lifecycle import liveness, registration, upkeep
 from dovetail.core.nodeclaims import (
     CLAIM_CONDITIONS,
     FINALIZER,
@@ -44,6 +44,9 @@ def _joined(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, again: 
     known, usable = registration.initialize(known, synced or node, now)
     if node is not None:
         effects = [*registration.saved(node, usable or synced), *effects]
+    if usable is not None:
+        known, told = upkeep.checked(known, usable, now)
+        effects += told
     at = Moment(now, claim.meta.generation)
     complete = _current(CLAIM_CONDITIONS.complete(known.conditions, claim.meta.created, at), at)
     known = replace(known, conditions=complete)

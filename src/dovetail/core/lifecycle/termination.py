@@ -131,7 +131,7 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
     else:
         over = Condition(VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "the grace period is over")
         known = _put(claim, over, now)
-    return Step((*before, *_saved(leaving, known), Terminate(known)))
+    return Step((*before, *_saved(leaving, known), Terminate(known, leaving.node)))
 
 
 def _put(claim: NodeClaim, condition: Condition, now: float) -> NodeClaim:
@@ -162,10 +162,10 @@ def released(node: NodeObject, claim: NodeClaim | None, now: float) -> tuple[Eff
     return tuple(effects)
 
 
-def gone(leaving: Leaving, claim: NodeClaim, is_gone: bool, now: float) -> Step:
+def gone(node: NodeObject, claim: NodeClaim, is_gone: bool, now: float) -> Step:
     """The cloud answered: the machine is gone and so may the Node be, or it is asked again."""
     known = finalization.marked_terminating(claim, now)
     saved = () if known == claim else (SaveClaim(claim, known),)
     if not is_gone:
         return Step(saved, finalization.POLL_SECONDS)
-    return Step((*saved, *released(leaving.node, known, now)))
+    return Step((*saved, *released(node, known, now)))

@@ -89,17 +89,21 @@ class Shortfall:
 
 
 def consistent(claim: NodeClaim, node: NodeObject, now: float) -> Step:
-    """Whether the Node has what its claim said it would."""
+    """Look again whether the Node has what its claim said it would."""
     if claim.is_deleting or not claim.is_true(INITIALIZED):
         return Step((), CONSISTENCY_SECONDS)
+    known, told = checked(claim, node, now)
+    return Step((*told, *((SaveClaim(claim, known),) if known != claim else ())), CONSISTENCY_SECONDS)
+
+
+def checked(claim: NodeClaim, node: NodeObject, now: float) -> tuple[NodeClaim, tuple[Say, ...]]:
+    """The claim saying whether its Node has what was promised, and what to tell where it has not."""
     short = _shortfall(claim, node)
     if short is None:
-        known = set_condition(claim, conditions.true(CONSISTENT), now)
-        return Step((SaveClaim(claim, known),) if known != claim else (), CONSISTENCY_SECONDS)
+        return set_condition(claim, conditions.true(CONSISTENT), now), ()
     failed = Condition(CONSISTENT, Status.FALSE, "ConsistencyCheckFailed", f"Consistency Check Failed: {short}")
-    known = set_condition(claim, failed, now)
     told = Say(_ref(claim), "FailedConsistencyCheck", str(short), warning=True, dedupe=(claim.name, str(short)))
-    return Step((told, *((SaveClaim(claim, known),) if known != claim else ())), CONSISTENCY_SECONDS)
+    return set_condition(claim, failed, now), (told,)
 
 
 def _shortfall(claim: NodeClaim, node: NodeObject) -> Shortfall | None:

@@ -6,18 +6,19 @@ refuses for a reason that can only get worse is struck off the ticket for good.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.pods import Volumes
 from dovetail.core.requirements import Requirements, does_not_exist
-from dovetail.core.scheduling.board import Board, ClaimBin, NodeBin
+from dovetail.core.scheduling.board import Bin, Board, ClaimBin
 from dovetail.core.scheduling.domains import Allowed
 from dovetail.core.scheduling.flexibility import met, reached
-from dovetail.core.scheduling.index import PoolIndex
+from dovetail.core.scheduling.index import Thresholds
 from dovetail.core.scheduling.reserve import units
 from dovetail.core.scheduling.states import State
-from dovetail.core.scheduling.tickets import Ticket
+from dovetail.core.scheduling.tickets import Demand, Quotas, Ticket
 
 
 class Acceptor:
@@ -28,40 +29,49 @@ class Acceptor:
     # ---- existing nodes
 
     def onto_node(self, ticket: Ticket, number: int, most: int) -> int:
-        bin_ = self.board.node(number)
+        """The node is known to have room for one."""
+        board = self.board
         count = most
-        for one in ticket.demands:
-            count = min(count, self.board.room[one.column][number] // one.amount)
-        refuses = count <= 0
-        if not refuses and ticket.shape.ports:
-            refuses = bin_.clashes(ticket.shape.ports)
-        if not refuses and ticket.shape.volumes.attached:
-            refuses = not _attachable(bin_, ticket.shape.volumes)
-        if refuses:
-            ticket.dead |= 1 << number
-            return 0
-        self.board.charge_node(bin_, ticket.demands, count)
-        _occupy(bin_, ticket)
+        if most > 1:
+            for column, amount in ticket.demands:
+                count = min(count, board.room[column][number] // amount)
+        if not ticket.plain:
+            bin_ = board.node(number)
+            if bin_.clashes(ticket.shape.ports) or not self._attachable(bin_, ticket.shape.volumes):
+                ticket.dead |= 1 << number
+                return 0
+            bin_.occupy(ticket.shape)
+        board.charge_node(number, ticket.demands, count)
         return count
+
+    def _attachable(self, bin_: Bin, volumes: Volumes) -> bool:
+        if not volumes.attached:
+            return True
+        limits = dict(self.board.compiled.table.nodes[bin_.number].volume_limits)
+        attached = bin_.attached_with(volumes)
+        return all(len(attached[driver]) <= limits.get(driver, len(attached[driver])) for driver, _ in volumes.attached)
 
     # ---- claims
 
-    def onto_claim(self, ticket: Ticket, number: int, most: int, where: dict[str, Allowed]) -> int:
-        bin_ = self.board.claim(number)
-        state = bin_.state.asked(ticket.ask.labels)
-        if state is None or (ticket.shape.ports and bin_.clashes(ticket.shape.ports)):
+    def onto_claim(self, ticket: Ticket, number: int, most: int, where: Mapping[str, Allowed]) -> int:
+        board = self.board
+        bin_ = board.claims[number - board.node_count]
+        state = bin_.state.asked(ticket.ask.labels) if ticket.narrows else bin_.state
+        if state is None or (not ticket.plain and bin_.clashes(ticket.shape.ports)):
             ticket.dead |= 1 << number
             return 0
-        holding = self._holding(ticket, bin_)
-        base = bin_.types & holding(1)
+        types = bin_.types if ticket.plain else bin_.types & self._fixed(ticket, bin_.pool, bin_)
+        room = _Room(types, ticket.demands, board.thresholds[bin_.pool], bin_.used)
+        base = room.types_for(1)
         if not base:
             ticket.dead |= 1 << number
             return 0
+        free = not bin_.reserved and not bin_.min_values and board.limits[bin_.pool] is None
         for chosen in self._settled(ticket, state, where):
-            allowance = _rationed(chosen, where, most)
-            accepts = self._accepting(bin_, chosen)
+            allowance = most if ticket.quotas is None else _rationed(chosen, ticket.quotas, most)
+            accepts = chosen.market.__and__ if free else self._accepting(bin_, chosen)
             if allowance > 0 and (types := accepts(base)):
-                types, count = _most(accepts, holding, bin_.types, types, allowance)
+                types, count = _largest(room, accepts, types, allowance)
                 self._book(bin_, chosen, types, ticket, count)
                 return count
         if not where:
@@ -69,47 +79,60 @@ class Acceptor:
         return 0
 
     def onto_new(
-        self, ticket: Ticket, pool: int, start: State, most: int, where: dict[str, Allowed]
+        self, ticket: Ticket, pool: int, start: State, most: int, where: Mapping[str, Allowed]
     ) -> tuple[int, int]:
         """Open a claim for as many as it takes: its number and the count."""
-        settled = self._settled(ticket, start, where)
-        holding = self._holding_new(ticket, self.board.index(pool))
-        base = holding(1) if settled else 0
+        board = self.board
+        room = self._whole(ticket, pool)
+        base = room.types_for(1)
         if not base:
             return 0, 0
-        for chosen in settled:
+        for chosen in self._settled(ticket, start, where):
             for reserved in (True, False) if chosen.reserved.rows and self.options.reserved_capacity else (False,):
-                bin_ = self._fresh(pool, chosen, base, reserved)
-                if bin_ is None:
+                bin_ = None
+                accepts: Callable[[int], int] = chosen.market.__and__
+                if reserved or chosen.min_values or board.limits[pool] is not None:
+                    bin_ = self._fresh(pool, chosen, base, reserved)
+                    if bin_ is None:
+                        continue
+                    accepts = self._accepting(bin_, chosen)
+                types = accepts(base)
+                if not types:
                     continue
-                accepts = self._accepting(bin_, chosen)
-                allowance = max(1, _rationed(chosen, where, most))
-                types, count = _most(accepts, holding, -1, accepts(base), allowance)
-                opened = self.board.open_claim(pool, chosen, types)
-                opened.reserved, opened.min_values, opened.relaxed = reserved, bin_.min_values, bin_.relaxed
-                self._book(opened, chosen, types, ticket, count)
+                allowance = most if ticket.quotas is None else max(1, _rationed(chosen, ticket.quotas, most))
+                types, count = _largest(room, accepts, types, allowance)
+                opened = board.open_claim(pool, chosen, types, ticket.demands, count)
+                if not ticket.plain:
+                    opened.occupy(ticket.shape)
+                if bin_ is not None:
+                    opened.reserved, opened.min_values, opened.relaxed = reserved, bin_.min_values, bin_.relaxed
+                    self._hold(opened)
                 return opened.number, count
         return 0, 0
 
-    def endless(self, ticket: Ticket, key: str, values: frozenset[str]) -> bool:
-        """Whether new claims for this pod can always be opened in every domain: some pool sells there without limit."""
+    def surely(self, ticket: Ticket, key: str, values: frozenset[str], pods: int) -> int:
+        """For how many of these pods a new claim can be opened in whichever domain: some pool sells there.
+
+        A limit is sure to last for as many as it would if each had the largest type for itself.
+        """
         left = set(values)
         for pool, start in ticket.pools.items():
-            if self.board.limits[pool] is not None or any(one.min_values for one in start.labels):
-                continue
-            large_enough = self._holding_new(ticket, self.board.index(pool))(1)
+            limit = self.board.limits[pool]
+            large_enough = self._whole(ticket, pool).types_for(1)
             for value in left.intersection(start.domains(key) or ()):
                 state = start.pinned(key, value)
-                if state is not None and state.market & large_enough:
+                types = state.market & large_enough if state is not None else 0
+                if state is not None and types and met(state.index, state, types, start.min_values):
+                    pods = pods if limit is None else min(pods, limit.lasts_for(types))
                     left.discard(value)
-        return not left
+        return 0 if left else pods
 
     def _fresh(self, pool: int, state: State, base: int, reserved: bool) -> ClaimBin | None:
         """A claim as it would begin, its minValues relaxed where the policy allows; None where it cannot."""
         index = self.board.index(pool)
         probe = ClaimBin(-1, pool, state, base, 0)
         probe.reserved = reserved
-        probe.min_values = tuple((one.key, one.min_values) for one in state.labels if one.min_values)
+        probe.min_values = state.min_values
         types = base & (state.reserved.types if reserved else state.market)
         limit = self.board.limits[pool]
         if limit is not None:
@@ -136,8 +159,6 @@ class Acceptor:
         limit = self.board.limits[bin_.pool]
         number = bin_.number if bin_.number >= 0 else None
         suiting = state.reserved.types if bin_.reserved else state.market
-        if limit is None and not bin_.min_values and not bin_.reserved:
-            return suiting.__and__
 
         def accepts(types: int) -> int:
             types &= suiting
@@ -158,21 +179,37 @@ class Acceptor:
         held = self.board.reservations.held.get(bin_.number)
         return held in options or self.board.reservations.could_take(options)
 
-    def _settled(self, ticket: Ticket, state: State, where: dict[str, Allowed]) -> list[State]:
+    def _settled(self, ticket: Ticket, state: State, where: Mapping[str, Allowed]) -> Iterable[State]:
         """The states a claim could take this pod in, best first: one volume place, one domain per label."""
-        found = [state]
-        if ticket.shape.volumes.places:
+        found: Iterable[State] = (state,)
+        if not ticket.plain and ticket.shape.volumes.places:
             places = (state.asked(place) for place in ticket.shape.volumes.places)
             found = [one for one in places if one is not None]
+        elif len(where) == 1:
+            # Nearly always there is one label, and often it is decided already.
+            ((key, one),) = where.items()
+            values = state.domains(key)
+            if values is not None and len(values) == 1:
+                pinned = state.pinned(key, values[0]) if one.admits(values[0]) else None
+                return () if pinned is None else (pinned,)
         for key, one in where.items():
-            found = [narrowed for each in found for narrowed in _pinned(each, key, one)]
+            found = _pinned(found, key, one)
         return found
 
     def _book(self, bin_: ClaimBin, state: State, types: int, ticket: Ticket, count: int) -> None:
-        self.board.narrow(bin_, state)
+        board = self.board
+        if state is not bin_.state:
+            board.narrow(bin_, state)
         bin_.types = types
-        self.board.charge_claim(bin_, ticket.demands, count)
-        _occupy(bin_, ticket)
+        board.charge_claim(bin_, ticket.demands, count)
+        if not ticket.plain:
+            bin_.occupy(ticket.shape)
+        if bin_.reserved or board.limits[bin_.pool] is not None:
+            self._hold(bin_)
+
+    def _hold(self, bin_: ClaimBin) -> None:
+        """Set aside what a claim takes of its pool's limit, and the unit of the reservation it is bought from."""
+        state, types = bin_.state, bin_.types
         limit = self.board.limits[bin_.pool]
         if limit is not None:
             index, wanted = self.board.index(bin_.pool), bin_.min_values
@@ -184,65 +221,67 @@ class Acceptor:
 
     # ---- resources
 
-    def _holding(self, ticket: Ticket, bin_: ClaimBin) -> Callable[[int], int]:
-        index = self.board.index(bin_.pool)
-        demands = [(one.name, one.amount, bin_.used[one.column]) for one in ticket.demands]
-        fixed = self._fixed(ticket, index, bin_)
+    def _whole(self, ticket: Ticket, pool: int) -> _Room:
+        """What a pool's types have while nothing is on them."""
+        types = self.board.index(pool).all_types if ticket.plain else self._fixed(ticket, pool, None)
+        return _Room(types, ticket.demands, self.board.thresholds[pool], self.board.unused)
 
-        def holding(many: int) -> int:
-            types = fixed
-            for name, amount, used in demands:
-                types &= index.holding(name, used + amount * many)
-                if not types:
-                    return 0
-            return types
-
-        return holding
-
-    def _holding_new(self, ticket: Ticket, index: PoolIndex) -> Callable[[int], int]:
-        fixed = self._fixed(ticket, index, None)
-        demands = [(one.name, one.amount) for one in ticket.demands]
-
-        def holding(many: int) -> int:
-            types = fixed
-            for name, amount in demands:
-                types &= index.holding(name, amount * many)
-            return types
-
-        return holding
-
-    def _fixed(self, ticket: Ticket, index: PoolIndex, bin_: ClaimBin | None) -> int:
+    def _fixed(self, ticket: Ticket, pool: int, bin_: ClaimBin | None) -> int:
         """The types that a pod's ports and volumes leave, however many of it there are."""
+        index = self.board.index(pool)
         types = index.all_types
         if ticket.shape.ports:
             types &= index.free_of_daemon_ports(ticket.shape.ports)
         if ticket.shape.volumes.attached:
-            counts = _attached_with(bin_.attached if bin_ is not None else {}, ticket.shape.volumes)
-            types &= index.attaching(counts)
+            attached = (bin_ or Bin(-1)).attached_with(ticket.shape.volumes)
+            types &= index.attaching({driver: len(found) for driver, found in attached.items()})
         return types
 
 
-def _most(
-    accepts: Callable[[int], int], holding: Callable[[int], int], among: int, types: int, most: int
-) -> tuple[int, int]:
+class _Room:
+    """The types that have room for some pods beside what is used already."""
+
+    __slots__ = ("_demands", "_tables", "_types", "_used")
+
+    def __init__(
+        self, types: int, demands: tuple[Demand, ...], tables: Sequence[Thresholds], used: Sequence[int]
+    ) -> None:
+        self._types = types
+        self._demands = demands
+        self._tables = tables
+        self._used = used
+
+    def types_for(self, many: int) -> int:
+        types, tables, used = self._types, self._tables, self._used
+        for column, amount in self._demands:
+            amounts, masks = tables[column]
+            types &= masks[bisect_left(amounts, used[column] + amount * many)]
+            if not types:
+                return 0
+        return types
+
+
+def _largest(room: _Room, accepts: Callable[[int], int], types: int, most: int) -> tuple[int, int]:
     """The largest count up to `most` that is accepted, and the types it leaves.
 
     One is known to be accepted and to leave `types`; more is never easier. All at once is tried first, as often that is
     what was asked for; then the steps double and close in.
     """
-    if most > 1 and (found := accepts(among & holding(most))):
+    if most == 1:
+        return types, 1
+    if found := accepts(room.types_for(most)):
         return found, most
-    low, step, high = 1, 1, max(1, most - 1)
+    low, step, high = 1, 1, most - 1
     while low < high:
         middle = min(high, low + step)
-        found = accepts(among & holding(middle))
+        found = accepts(room.types_for(middle))
         if not found:
             high = middle - 1
             break
         types, low, step = found, middle, step * 2
     while low < high:
         middle = (low + high + 1) // 2
-        found = accepts(among & holding(middle))
+        found = accepts(room.types_for(middle))
         if found:
             types, low = found, middle
         else:
@@ -250,29 +289,30 @@ def _most(
     return types, low
 
 
-def _rationed(state: State, where: dict[str, Allowed], most: int) -> int:
-    """No more than the quota of the domains this state is pinned to."""
-    for key, one in where.items():
-        if one.quotas is not None:
-            values = state.domains(key)
-            if values is not None and len(values) == 1:
-                most = min(most, one.quotas.get(values[0], 0))
-    return most
+def _rationed(state: State, quotas: Quotas, most: int) -> int:
+    """No more than the quota of the domain this state is pinned to."""
+    values = state.domains(quotas.key)
+    return min(most, quotas.of(values[0])) if values is not None and len(values) == 1 else most
 
 
-def _pinned(state: State, key: str, one: Allowed) -> list[State]:
-    """A claim's state with one label decided so that its ties hold, the emptiest domain first."""
-    values = state.domains(key)
-    if values is None:
-        if one.strict:
-            return []
-        if state.labels.get(key) is None:
-            return [state]
-        # A label nobody insists on: it stays off, or whoever gave it a value later would move this pod's domain.
-        without = state.asked(Requirements([does_not_exist(key)]))
-        return [] if without is None else [without]
-    found = (state.pinned(key, value) for value in one.sorted(values))
-    return [each for each in found if each is not None]
+def _pinned(states: Iterable[State], key: str, one: Allowed) -> Iterator[State]:
+    """Claims' states with one label decided so that its ties hold, the emptiest domain first."""
+    for state in states:
+        values = state.domains(key)
+        if values is not None:
+            for value in one.sorted(values):
+                found = state.pinned(key, value)
+                if found is not None:
+                    yield found
+        elif one.strict:
+            continue
+        elif state.labels.get(key) is None:
+            yield state
+        else:
+            # A label nobody insists on: it stays off, or whoever gave it a value later would move this pod's domain.
+            without = state.asked(Requirements([does_not_exist(key)]))
+            if without is not None:
+                yield without
 
 
 def _reservable(state: State, types: int) -> dict[str, int]:
@@ -292,21 +332,3 @@ def _options_of(bin_: ClaimBin, state: State, types: int) -> tuple[str, ...]:
     if not bin_.min_values:
         return tuple(found)
     return tuple(name for name, kinds in found.items() if met(state.index, state, kinds, bin_.min_values, True))
-
-
-def _attached_with(attached: dict[str, set[str]], volumes: Volumes) -> dict[str, int]:
-    claims: dict[str, set[str]] = {driver: set(found) for driver, found in attached.items()}
-    for driver, claim in volumes.attached:
-        claims.setdefault(driver, set()).add(claim)
-    return {driver: len(found) for driver, found in claims.items()}
-
-
-def _attachable(bin_: NodeBin, volumes: Volumes) -> bool:
-    counts = _attached_with(bin_.attached, volumes)
-    return all(counts[driver] <= bin_.limits.get(driver, counts[driver]) for driver, _ in volumes.attached)
-
-
-def _occupy(bin_: NodeBin | ClaimBin, ticket: Ticket) -> None:
-    bin_.ports.extend(ticket.shape.ports)
-    for driver, claim in ticket.shape.volumes.attached:
-        bin_.attached.setdefault(driver, set()).add(claim)

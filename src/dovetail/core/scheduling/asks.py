@@ -19,7 +19,7 @@ from dovetail.core.scheduling.problem import PreferencePolicy
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, Toleration
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Ask:
     """One rung of the ladder: everything on it is a hard demand."""
 
@@ -61,7 +61,8 @@ def _heaviest_first(wishes: tuple[Preferred, ...]) -> tuple[Preferred, ...]:
 
 def ladder(shape: Shape, policy: PreferencePolicy, soft_taints: bool) -> Iterator[Ask]:
     """Every rung, from all wishes to none. `soft_taints`: some pool has a PreferNoSchedule taint."""
-    if policy is PreferencePolicy.IGNORE:
+    wishful = shape.preferred or shape.near.preferred or shape.apart.preferred or shape.spread
+    if policy is PreferencePolicy.IGNORE or not wishful:
         wishes: _Wishes | None = _Wishes((), (), (), (), soft_taints)
     else:
         wishes = _Wishes(
@@ -90,9 +91,9 @@ def _ask(shape: Shape, term: Requirements, wishes: _Wishes) -> Ask:
         shape,
         labels,
         tolerations,
-        tuple(one for one in shape.spread if one.hard) + wishes.soft,
-        shape.near.required + _pod_terms(wishes.near),
-        shape.apart.required + _pod_terms(wishes.apart),
+        tuple([one for one in shape.spread if one.hard]) + wishes.soft if shape.spread else (),
+        shape.near.required + _pod_terms(wishes.near) if wishes.near else shape.near.required,
+        shape.apart.required + _pod_terms(wishes.apart) if wishes.apart else shape.apart.required,
     )
 
 

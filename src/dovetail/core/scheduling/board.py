@@ -7,58 +7,61 @@ once.
 
 from __future__ import annotations
 
-from dovetail.core.pods import HostPort, Pod
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from dovetail.core.pods import HostPort, Pod, Shape, Volumes
 from dovetail.core.scheduling.compiled import Compiled
-from dovetail.core.scheduling.groups import Group
 from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.limits import PoolLimit
 from dovetail.core.scheduling.reserve import Reservations
 from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Demand
 
+_NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
+
 
 class Bin:
-    """What is on one node, or on one claim, in this plan."""
+    """What is taken of one node, or of one claim, beside its resources."""
 
-    __slots__ = ("attached", "number", "parts", "ports")
+    __slots__ = ("attached", "number", "ports")
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.parts: list[tuple[list[Pod], int, int]] = []  # a queue of pods, from, to
-        self.ports: list[HostPort] = []
-        self.attached: dict[str, set[str]] = {}
-
-    @property
-    def pods(self) -> tuple[Pod, ...]:
-        return tuple(pod for queue, start, end in self.parts for pod in queue[start:end])
+        self.ports: tuple[HostPort, ...] = ()
+        self.attached: Mapping[str, frozenset[str]] = _NOTHING
 
     def clashes(self, ports: tuple[HostPort, ...]) -> bool:
         return any(mine.clashes(theirs) for mine in ports for theirs in self.ports)
 
+    def attached_with(self, volumes: Volumes) -> Mapping[str, frozenset[str]]:
+        """What would be attached by each driver with these volumes too; a claim two pods share counts once."""
+        found = dict(self.attached)
+        for driver, claim in volumes.attached:
+            found[driver] = found.get(driver, frozenset()) | {claim}
+        return found
 
-class NodeBin(Bin):
-    """A node that is there; its room stands in the board's columns."""
-
-    __slots__ = ("limits",)
-
-    def __init__(self, number: int, limits: dict[str, int]) -> None:
-        super().__init__(number)
-        self.limits = limits
+    def occupy(self, shape: Shape) -> None:
+        """Take the ports and volumes of a pod."""
+        self.ports += shape.ports
+        if shape.volumes.attached:
+            self.attached = self.attached_with(shape.volumes)
 
 
 class ClaimBin(Bin):
     """A node to be bought: labels that narrow, and the types that still hold everything on it."""
 
-    __slots__ = ("min_values", "pool", "relaxed", "reserved", "state", "top", "types", "used")
+    __slots__ = ("min_values", "pods", "pool", "relaxed", "reserved", "state", "top", "types", "used")
 
     def __init__(self, number: int, pool: int, state: State, types: int, columns: int) -> None:
         super().__init__(number)
+        self.pods: list[Pod] = []
         self.pool = pool
         self.state = state
         self.types = types
         self.used = [0] * columns
         #: Per column, at least as much as the roomiest of its types has.
-        self.top = [0] * columns
+        self.top = self.used.copy()
         #: Whether it is bought from a reservation; then it has to stay so.
         self.reserved = False
         #: How many values of which key it must stay open to.
@@ -69,23 +72,30 @@ class ClaimBin(Bin):
 class Board:
     """All bins, and which of them could be where."""
 
-    def __init__(self, compiled: Compiled, columns: dict[str, int], without: int) -> None:
+    def __init__(self, compiled: Compiled, columns: dict[str, int], without: Iterable[int]) -> None:
         self.compiled = compiled
         self.columns = columns
         self.names = tuple(columns)
         table = compiled.table
         self.node_count = len(table.nodes)
-        self.open_nodes = table.open & ~table.overdrawn & ~without
+        #: Nodes that stay otherwise, and leave in this plan.
+        self.gone = tuple(sorted(number for number in set(without) if table.open >> number & 1))
+        gone = sum(1 << number for number in self.gone)
+        self.open_nodes = table.open & ~table.overdrawn & ~gone
         self.levels = [compiled.levels(name) for name in columns]
+        #: By pool and column: amounts that occur among its types, and the types that hold as much.
+        self.thresholds = [[index.thresholds(name) for name in columns] for index in compiled.indexes]
+        self.unused = [0] * len(columns)
         #: By column, how much room each existing node has left.
-        self.room = [compiled.column(name).copy() for name in columns]
-        self.nodes: dict[int, NodeBin] = {}
+        self.room = [compiled.table.column(name).copy() for name in columns]
+        #: By node, the pods planned onto it; and nodes whose ports or volumes somebody has asked about.
+        self.placed: dict[int, list[Pod]] = {}
+        self._nodes: dict[int, Bin] = {}
         self.claims: list[ClaimBin] = []
         self.claims_of = [0] * len(compiled.indexes)
         #: By label and value, the bins that are or could still end up there.
         self.where: dict[str, dict[str, int]] = {}
-        self.groups: dict[object, Group] = {}
-        usage = compiled.usage_without(without)
+        usage = compiled.usage_without(gone) if any(one.pool.limits for one in compiled.indexes) else {}
         self.limits = [PoolLimit.of(index, usage) for index in compiled.indexes]
         self.reservations = Reservations(row for index in compiled.indexes for row in index.reserved)
 
@@ -99,31 +109,36 @@ class Board:
     def index(self, pool: int) -> PoolIndex:
         return self.compiled.indexes[pool]
 
-    def node(self, number: int) -> NodeBin:
-        found = self.nodes.get(number)
+    def node(self, number: int) -> Bin:
+        found = self._nodes.get(number)
         if found is None:
             table = self.compiled.table
-            found = NodeBin(number, dict(table.nodes[number].volume_limits))
-            found.ports = list(table.ports.get(number, ()))
-            found.attached = {driver: set(claims) for driver, claims in table.attached.get(number, {}).items()}
-            self.nodes[number] = found
+            found = self._nodes[number] = Bin(number)
+            if number in table.ports:
+                found.ports = tuple(table.ports[number])
+            if number in table.attached:
+                found.attached = {driver: frozenset(claims) for driver, claims in table.attached[number].items()}
         return found
 
     def claim(self, number: int) -> ClaimBin:
         return self.claims[number - self.node_count]
 
-    def open_claim(self, pool: int, state: State, types: int) -> ClaimBin:
+    def open_claim(self, pool: int, state: State, types: int, demands: tuple[Demand, ...], count: int) -> ClaimBin:
+        """A new claim with its first pods on it."""
         number = self.node_count + len(self.claims)
         found = ClaimBin(number, pool, state, types, len(self.names))
         self.claims.append(found)
-        self.claims_of[pool] |= 1 << number
-        index = self.index(pool)
+        bit = 1 << number
+        self.claims_of[pool] |= bit
+        for column, amount in demands:
+            found.used[column] = amount * count
+        index = self.compiled.indexes[pool]
         for column, name in enumerate(self.names):
-            found.top[column] = index.largest(name, types)
-            self.levels[column].put(number, found.top[column])
+            top = found.top[column] = index.largest(name, types)
+            self.levels[column].put(number, top - found.used[column])
         for key, values in self.where.items():
             for value in state.domains(key) or ():
-                values[value] = values.get(value, 0) | 1 << number
+                values[value] = values.get(value, 0) | bit
         return found
 
     def narrow(self, bin_: ClaimBin, state: State) -> None:
@@ -139,18 +154,16 @@ class Board:
                         values[value] &= keep
         bin_.state = state
 
-    def charge_node(self, bin_: NodeBin, demands: tuple[Demand, ...], count: int) -> None:
-        for one in demands:
-            column = self.room[one.column]
-            left = column[bin_.number] = column[bin_.number] - one.amount * count
-            self.levels[one.column].put(bin_.number, left)
+    def charge_node(self, number: int, demands: tuple[Demand, ...], count: int) -> None:
+        for column, amount in demands:
+            room = self.room[column]
+            left = room[number] = room[number] - amount * count
+            self.levels[column].put(number, left)
 
     def charge_claim(self, bin_: ClaimBin, demands: tuple[Demand, ...], count: int) -> None:
-        index = self.index(bin_.pool)
-        for one in demands:
-            column = one.column
-            used = bin_.used[column] = bin_.used[column] + one.amount * count
+        for column, amount in demands:
+            used = bin_.used[column] = bin_.used[column] + amount * count
             levels = self.levels[column]
-            if not levels.is_roomy(bin_.top[column] - used):
-                bin_.top[column] = index.largest(one.name, bin_.types)
-                levels.put(bin_.number, bin_.top[column] - used)
+            if bin_.top[column] - used < levels.plenty:
+                top = bin_.top[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
+                levels.put(bin_.number, top - used)

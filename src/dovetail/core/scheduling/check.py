@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
+from dovetail.core.catalog.hardware import Disk
+from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.pods import Pod
-from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, Resources
 from dovetail.core.scheduling.check_claims import claim_violations, limit_violations, reservation_violations
 from dovetail.core.scheduling.check_spots import (
     Spot,
@@ -85,7 +88,7 @@ def _spot(problem: Problem, spot: Spot) -> Iterator[Violation]:
     yield from _labels(spot)
     if spot.claim is None:
         yield from _room_on_node(problem, spot)
-        yield from _port_clashes(spot.name, spot.coming, spot.staying)
+        yield from _port_clashes(spot.name, spot.coming, spot.staying + spot.going)
     else:
         yield from _room_on_claim(problem, spot)
     yield from _attachments(spot)
@@ -118,9 +121,10 @@ def _room_on_node(problem: Problem, spot: Spot) -> Iterator[Violation]:
     expected = NOTHING
     for daemon in daemons_on(problem.snapshot.daemons, spot.taints, spot.ways[0], frozenset()):
         expected += daemon.shape.requests
-    arrived = _total(tuple(pod for pod in spot.staying if pod.owner == "DaemonSet"))
+    there = spot.staying + spot.going
+    arrived = _total(tuple(pod for pod in there if pod.owner == "DaemonSet"))
     missing = Resources({name: max(0, amount - arrived.of(name)) for name, amount in expected.items()})
-    room = spot.node.allocatable - _total(spot.staying) - missing
+    room = spot.node.allocatable - _total(there) - missing
     if not _total(spot.coming).fits_in(room):
         yield Violation("room", f"{spot.name} has room for {room}; {_total(spot.coming)} come")
 
@@ -135,13 +139,24 @@ def _room_on_claim(problem: Problem, spot: Spot) -> Iterator[Violation]:
             daemons_on(problem.snapshot.daemons, spot.taints, launch.defined, problem.options.well_known),
         )
         total = sum((daemon.shape.requests for daemon in daemons), asked)
-        if not total.fits_in(launch.instance_type.allocatable):
+        if not total.fits_in(_allocatable(problem, spot.claim, launch.instance_type)):
             short.add(launch.instance_type.name)
         beside = tuple(Pod(daemon.name, daemon.shape) for daemon in daemons)
         clashes |= set(_port_clashes(spot.name, spot.coming, beside))
     if short:
         yield Violation("room", f"{spot.name} may be launched as {sorted(short)}, too small for {asked} and daemons")
     yield from sorted(clashes, key=str)
+
+
+def _allocatable(problem: Problem, claim: Claim | None, kind: InstanceType) -> Resources:
+    """What pods may have of a type, with the disk the claim would be launched with."""
+    plain = kind.allocatable
+    if claim is None or claim.disk is None or kind.spec.hardware.disk.local_disks:
+        return plain
+    rules = problem.options.growing[claim.pool.name].rules
+    size = max(kind.spec.hardware.disk.size_bytes, claim.disk.size_bytes)
+    grown = rules.ledger_of(replace(kind.spec.hardware, disk=Disk(size))).allocatable
+    return plain.merged({EPHEMERAL_STORAGE: grown.of(EPHEMERAL_STORAGE)})
 
 
 def _port_clashes(name: str, coming: tuple[Pod, ...], beside: tuple[Pod, ...]) -> Iterator[Violation]:
@@ -158,7 +173,7 @@ def _attachments(spot: Spot) -> Iterator[Violation]:
         if spot.node is not None
         else [launch.instance_type.spec.hardware.volume_limits for launch in spot.launches]
     )
-    attached = {one for pod in spot.pods for one in pod.shape.volumes.attached}
+    attached = {one for pod in spot.pods + spot.going for one in pod.shape.volumes.attached}
     new = {driver for pod in spot.coming for driver, _ in pod.shape.volumes.attached}
     for driver, limit in sorted({pair for pairs in limits for pair in pairs}):
         count = sum(1 for one, _ in attached if one == driver)

@@ -11,7 +11,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.requirements import Requirements
-from dovetail.core.resources import NOTHING
+from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING
 from dovetail.core.scheduling.check_spots import Launch, Spot, Violation, covers, usable
 from dovetail.core.scheduling.problem import Claim, Plan, Problem
 
@@ -25,6 +25,7 @@ def claim_violations(problem: Problem, spot: Spot, claim: Claim) -> Iterator[Vio
     yield from _choice(spot, claim)
     yield from _requirements(problem, spot, claim)
     yield from _min_values(problem, claim)
+    yield from _disk(problem, claim)
     asked = sum((pod.shape.requests for pod in claim.pods), NOTHING)
     if any(claim.requests.of(name) < amount for name, amount in asked.items()):
         yield Violation("requests", f"{claim.name} says it asks for {claim.requests}, its pods for {asked}")
@@ -97,6 +98,15 @@ def _requirements(problem: Problem, spot: Spot, claim: Claim) -> Iterator[Violat
 
 def _reservation_keys(said: Requirements) -> frozenset[str]:
     return frozenset(one.key for one in said if one.key.endswith("reservation-id"))
+
+
+def _disk(problem: Problem, claim: Claim) -> Iterator[Violation]:
+    """A disk grows only where the pool's may, and no further than the cloud sells."""
+    growth = problem.options.growing.get(claim.pool.name)
+    if claim.disk is not None and (growth is None or EPHEMERAL_STORAGE in (claim.pool.limits or {})):
+        yield Violation("disk", f"{claim.name} wants a larger disk, and those of {claim.pool.name} do not grow")
+    elif claim.disk is not None and growth is not None and claim.disk.size_bytes > growth.largest_bytes:
+        yield Violation("disk", f"{claim.name} wants a disk of {claim.disk.size_bytes}, larger than there is")
 
 
 # ---- minValues

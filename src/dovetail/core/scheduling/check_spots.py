@@ -76,6 +76,8 @@ class Spot:
     taints: tuple[Taint, ...]
     staying: tuple[Pod, ...]
     coming: tuple[Pod, ...]
+    #: Terminating there: they take room, and nobody counts them.
+    going: tuple[Pod, ...] = ()
     node: Node | None = None
     claim: Claim | None = None
     launches: tuple[Launch, ...] = ()
@@ -106,8 +108,13 @@ def to_be_planned(problem: Problem) -> tuple[Pod, ...]:
         pod
         for pod in problem.snapshot.pods
         if pod.owner not in TIED_TO_NODE
-        and (pod.state is PodState.PENDING or (pod.state is PodState.BOUND and pod.node in leaving))
+        and (pod.state is PodState.PENDING or (pod.node in leaving and _comes_back(pod)))
     )
+
+
+def _comes_back(pod: Pod) -> bool:
+    """A pod that runs does; of those on their way out only a StatefulSet's, which has a name to come back under."""
+    return pod.state is PodState.BOUND or (pod.state is PodState.GOING and pod.owner == "StatefulSet")
 
 
 def spots_after(problem: Problem, plan: Plan) -> tuple[Spot, ...]:
@@ -117,9 +124,11 @@ def spots_after(problem: Problem, plan: Plan) -> tuple[Spot, ...]:
         if node.leaving:
             continue
         coming = tuple(pod for placed in plan.placed if placed.node.name == node.name for pod in placed.pods)
-        staying = tuple(pod for pod in problem.snapshot.pods if pod.state is PodState.BOUND and pod.node == node.name)
+        there = [pod for pod in problem.snapshot.pods if pod.node == node.name]
+        staying = tuple(pod for pod in there if pod.state is PodState.BOUND)
+        going = tuple(pod for pod in there if pod.state is PodState.GOING)
         ways: tuple[Requirements, ...] = (labels_of(node),)
-        found.append(Spot(node.name, ways, node.effective_taints, staying, coming, node=node))
+        found.append(Spot(node.name, ways, node.effective_taints, staying, coming, going, node=node))
     for claim in plan.claims:
         launches = tuple(launches_of(problem, claim))
         host = Requirements([is_in(labels.HOSTNAME, f"claim {claim.name}")])

@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from dovetail.core.scheduling.groups import Group, Kind, least
-from dovetail.core.scheduling.tickets import Ticket, Tie
+from dovetail.core.scheduling.tickets import Quotas, Ticket, Tie
+
+_NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
 class Allowed:
     """Which domains of one label will do: only these (None: any), and never those. `strict`: there must be one."""
 
-    only: frozenset[str] | None
-    never: frozenset[str]
-    strict: bool
-    weights: tuple[Group, ...]
-    #: How many pods each domain is to get at most, where that was shared out beforehand.
-    quotas: dict[str, int] | None = None
+    __slots__ = ("never", "only", "strict", "weights")
+
+    def __init__(
+        self, only: AbstractSet[str] | None, never: AbstractSet[str], strict: bool, weights: tuple[Group, ...]
+    ) -> None:
+        self.only = only
+        self.never = never
+        self.strict = strict
+        self.weights = weights
+
+    def admits(self, value: str) -> bool:
+        return (self.only is None or value in self.only) and value not in self.never
 
     def sorted(self, values: Iterable[str]) -> list[str]:
-        """Those of the values that will do, the emptiest first, then by name."""
-        fitting = (one for one in values if (self.only is None or one in self.only) and one not in self.never)
-        return sorted(fitting, key=lambda one: (sum(group.counts.get(one, 0) for group in self.weights), one))
+        """Those of these values, given by name, that will do: the emptiest first, then by name."""
+        only, never = self.only, self.never
+        fitting = [one for one in values if (only is None or one in only) and one not in never]
+        if len(fitting) > 1:
+            if len(self.weights) == 1:
+                counts = self.weights[0].counts
+                fitting.sort(key=lambda one: counts.get(one, 0))
+            elif self.weights:
+                fitting.sort(key=lambda one: sum([group.counts.get(one, 0) for group in self.weights]))
+        return fitting
+
+    def among(self, bins: Mapping[str, int]) -> int:
+        """Of the bins by domain, those in a domain that will do."""
+        only, never = self.only, self.never
+        found = 0
+        for value, mask in bins.items():
+            if (only is None or value in only) and value not in never:
+                found |= mask
+        return found
 
     @property
     def impossible(self) -> bool:
-        return self.only is not None and not (self.only - self.never)
+        return self.only is not None and not (self.only - self.never if self.never else self.only)
 
 
-def rationed(quotas: dict[str, int], weights: tuple[Group, ...]) -> Allowed:
+def rationed(quotas: Quotas, weights: tuple[Group, ...]) -> Allowed:
     """The domains that still have some of their quota left."""
-    return Allowed(frozenset(one for one, left in quotas.items() if left > 0), frozenset(), True, weights, quotas)
+    return Allowed(quotas.open, _NONE, True, weights)
 
 
 def shared_out(counts: dict[str, int], domains: Iterable[str], pods: int) -> dict[str, int]:
@@ -59,31 +82,33 @@ def shared_out(counts: dict[str, int], domains: Iterable[str], pods: int) -> dic
 def allowed(ticket: Ticket, key: str) -> Allowed:
     """What the ties of a ticket by one label leave open just now."""
     only: frozenset[str] | None = None
-    never: set[str] = set()
+    never: set[str] | frozenset[str] = _NONE
     strict = False
     for tie in ticket.ties[key]:
-        match tie.rule:
-            case Kind.SPREAD:
-                chosen: frozenset[str] | None = _even(tie)
-                strict = True
-            case Kind.NEAR:
-                chosen = _populated(ticket, tie, key)
-                strict = True
-            case Kind.APART | Kind.INVERSE:
-                chosen = None
-                never.update(one for one, count in tie.group.counts.items() if count)
-            case None:
-                continue
+        rule = tie.rule
+        if rule is None:
+            continue
+        if rule is Kind.SPREAD:
+            chosen: frozenset[str] | None = _even(tie)
+            strict = True
+        elif rule is Kind.NEAR:
+            chosen = _populated(ticket, tie, key)
+            strict = True
+        else:
+            never = never.union(tie.group.counts)
+            continue
         if chosen is not None:
             only = chosen if only is None else only & chosen
-    return Allowed(only, frozenset(never), strict, ticket.weights.get(key, ()))
+    return Allowed(only, never, strict, ticket.weights.get(key, ()))
 
 
 def _even(tie: Tie) -> frozenset[str]:
     """The domains where one more stays within the skew."""
     group = tie.group
-    limit = least(group, group.eligible) + group.key.max_skew - tie.itself
-    return frozenset(one for one in group.eligible if group.counts.get(one, 0) <= limit)
+    counts, eligible = group.counts, group.eligible
+    limit = least(group) + group.key.max_skew - tie.itself
+    crowded = [one for one, count in counts.items() if count > limit]
+    return eligible.difference(crowded) if crowded else eligible
 
 
 def _populated(ticket: Ticket, tie: Tie, key: str) -> frozenset[str] | None:
@@ -91,8 +116,8 @@ def _populated(ticket: Ticket, tie: Tie, key: str) -> frozenset[str] | None:
 
     Company out of its reach still counts: kube-scheduler lets a pod begin only where nothing it asks for exists.
     """
+    counts = tie.group.counts
+    if tie.itself and not counts:
+        return None
     wanted = ticket.ask.labels.get(key)
-    found = frozenset(
-        one for one, count in tie.group.counts.items() if count and (wanted is None or wanted.admits(one))
-    )
-    return None if tie.itself and not any(tie.group.counts.values()) else found
+    return frozenset(counts if wanted is None else filter(wanted.admits, counts))

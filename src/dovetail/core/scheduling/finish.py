@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.core import labels
@@ -10,11 +10,12 @@ from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.pods import Pod, Shape
 from dovetail.core.requirements import Requirement, Requirements, is_in
-from dovetail.core.resources import Resources
+from dovetail.core.resources import EPHEMERAL_STORAGE, Resources
 from dovetail.core.scheduling.board import Board, ClaimBin
-from dovetail.core.scheduling.compiled import Terms
+from dovetail.core.scheduling.disks import GrownDisk
 from dovetail.core.scheduling.explain import refusal
-from dovetail.core.scheduling.flexibility import MinValues, met, reached
+from dovetail.core.scheduling.families import Terms
+from dovetail.core.scheduling.flexibility import MinValues, fewest, mask_of, met, reached
 from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.problem import Choice, Claim, Placed, Plan, Refused
 from dovetail.core.scheduling.states import State
@@ -37,7 +38,7 @@ class _Options:
 class _Finisher:
     def __init__(self, board: Board) -> None:
         self.board = board
-        self._rankings: dict[tuple[int, int], tuple[tuple[int, Offering], ...]] = {}
+        self._disks: dict[tuple[int, int], GrownDisk | None] = {}
         self._options: dict[tuple[int, State, int, str | None, MinValues], _Options | None] = {}
 
     def claim(self, bin_: ClaimBin, name: str) -> Claim | None:
@@ -51,18 +52,36 @@ class _Finisher:
         found = self._options[key]
         if found is None:
             return None
-        requests = {name: amount for name, amount in zip(self.board.names, bin_.used, strict=True) if amount}
+        requests = Resources({name: amount for name, amount in zip(self.board.names, bin_.used, strict=True) if amount})
         return Claim(
             name,
             index.pool,
-            bin_.pods,
+            tuple(bin_.pods),
             found.requirements,
             found.types,
             found.choice,
-            Resources(requests) + found.overhead,
+            requests + found.overhead,
             (held,) if held is not None else (),
             found.relaxed,
+            self._disk(index, found, types, requests),
         )
+
+    def _disk(self, index: PoolIndex, found: _Options, types: int, requests: Resources) -> GrownDisk | None:
+        """The disk that holds what the pods ask for, and what daemons take on any of the types (S2.12)."""
+        growth = index.growth
+        if growth is None:
+            return None
+        asked = requests.of(EPHEMERAL_STORAGE)
+        sums = (taken.of(EPHEMERAL_STORAGE) for taken, having in index.daemon_sums if having & types)
+        wanted = asked + max(sums, default=0)
+        if not wanted:
+            return None
+        known = (id(found), wanted)
+        if known not in self._disks:
+            size = growth.needed(found.types, wanted)
+            kind = found.choice.instance_type
+            self._disks[known] = None if size is None else GrownDisk(size, growth.room_on(kind, size))
+        return self._disks[known]
 
     def _made(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str | None) -> _Options | None:
         ranked = self._reserved(bin_, index, types, held) if held else self._ranked(bin_, index, types)
@@ -74,14 +93,14 @@ class _Finisher:
             policy = index.pool.min_values_policy or self.board.compiled.options.min_values
             if not kept and policy is MinValuesPolicy.BEST_EFFORT:
                 kept = ranked[:most]
-                counts = reached(index, bin_.state, _mask_of(one for one, _ in kept), promised, bin_.reserved)
+                counts = reached(index, bin_.state, mask_of(one for one, _ in kept), promised, bin_.reserved)
                 promised, relaxed = tuple((key, min(wanted, counts[key])) for key, wanted in promised), True
         if not kept:
             return None
-        chosen = tuple(index.types[position] for position, _ in kept)
+        chosen = tuple([index.types[position] for position, _ in kept])
         rows = self._rows(bin_, index, kept) if not held else [kept[0][1]]
         capacity_types = {row.capacity_type for row in rows if row.capacity_type is not None}
-        narrowed = [Requirement(labels.INSTANCE_TYPE, frozenset(one.name for one in chosen))]
+        narrowed = [Requirement(labels.INSTANCE_TYPE, frozenset([index.names[position] for position, _ in kept]))]
         if capacity_types:
             narrowed.append(is_in(labels.CAPACITY_TYPE, *capacity_types))
         if held:
@@ -94,10 +113,7 @@ class _Finisher:
         return _Options(chosen, choice, requirements, _least_overhead(index, types), relaxed)
 
     def _ranked(self, bin_: ClaimBin, index: PoolIndex, types: int) -> list[tuple[int, Offering]]:
-        known = (bin_.pool, bin_.state.slots)
-        if known not in self._rankings:
-            self._rankings[known] = _ranking(index, bin_.state.slots)
-        return [entry for entry in self._rankings[known] if types >> entry[0] & 1]
+        return [entry for entry in index.ranking(bin_.state.slots) if types >> entry[0] & 1]
 
     def _reserved(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str) -> list[tuple[int, Offering]]:
         """The rows of the one reservation the claim holds."""
@@ -131,16 +147,6 @@ def _promising(requirements: Requirements, reached: MinValues) -> Requirements:
     )
 
 
-def _ranking(index: PoolIndex, slots: int) -> tuple[tuple[int, Offering], ...]:
-    """Every type with its cheapest row in these slots, cheapest first, then by name."""
-    found = []
-    for position in range(len(index.types)):
-        cheapest = next((row for slot, row in index.rows(position) if slot & slots), None)
-        if cheapest is not None:
-            found.append((position, cheapest))
-    return tuple(sorted(found, key=lambda entry: (entry[1].order, index.types[entry[0]].name)))
-
-
 def _flexible(
     index: PoolIndex, bin_: ClaimBin, ranked: list[tuple[int, Offering]], most: int
 ) -> list[tuple[int, Offering]]:
@@ -154,23 +160,18 @@ def _flexible(
         for position, _ in ranked:
             if reach >= wanted:
                 break
-            mask = _mask_of(needed | {position})
+            mask = mask_of(needed | {position})
             count = reached(index, bin_.state, mask, ((key, wanted),), bin_.reserved)[key]
             if count > reach:
                 needed.add(position)
                 reach = count
+    if len(needed) > most:  # each key for itself takes too many; perhaps types that serve several do
+        needed = set(fewest(index, bin_.state, [position for position, _ in ranked], bin_.min_values, bin_.reserved))
     others = [position for position, _ in ranked if position not in needed]
     chosen = needed.union(others[: max(0, most - len(needed))])
-    if len(chosen) > most or not met(index, bin_.state, _mask_of(chosen), bin_.min_values, bin_.reserved):
+    if len(chosen) > most or not met(index, bin_.state, mask_of(chosen), bin_.min_values, bin_.reserved):
         return []
     return [entry for entry in ranked if entry[0] in chosen]
-
-
-def _mask_of(positions: Iterable[int]) -> int:
-    found = 0
-    for position in positions:
-        found |= 1 << position
-    return found
 
 
 def _least_overhead(index: PoolIndex, types: int) -> Resources:
@@ -194,6 +195,6 @@ def finished(board: Board, refused: list[tuple[Shape, list[Pod]]], ticket_of: Ca
         else:
             dropped += [(pod.shape, [pod]) for pod in bin_.pods]
     nodes = board.compiled.table.nodes
-    placed = [Placed(nodes[number], bin_.pods) for number, bin_ in sorted(board.nodes.items()) if bin_.parts]
+    placed = [Placed(nodes[number], tuple(pods)) for number, pods in sorted(board.placed.items())]
     reasons: list[Refused] = [refusal(board, shape, tuple(pods), ticket_of) for shape, pods in (*refused, *dropped)]
     return Plan(tuple(claims), tuple(placed), tuple(reasons))

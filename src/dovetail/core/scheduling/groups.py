@@ -14,7 +14,7 @@ same node filter, under any of their required terms, and those of existing nodes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -38,6 +38,10 @@ class NodeFilter:
 
     alternatives: tuple[Requirements, ...] | None  # None: affinity is ignored
     tolerations: tuple[Toleration, ...] | None  # None: taints are ignored
+
+    @property
+    def lets_all_through(self) -> bool:
+        return self.tolerations is None and (self.alternatives is None or not all(map(len, self.alternatives)))
 
 
 EVERY_NODE = NodeFilter(None, None)
@@ -74,11 +78,31 @@ class GroupKey:
 class Group:
     """A group with its counts."""
 
-    __slots__ = ("by_bin", "counts", "eligible", "full", "is_host", "key", "occupied", "passes")
+    __slots__ = (
+        "_crowded",
+        "by_bin",
+        "counts",
+        "eligible",
+        "everywhere",
+        "is_host",
+        "key",
+        "number",
+        "occupied",
+        "passes",
+        "per_host",
+    )
 
     def __init__(self, key: GroupKey) -> None:
         self.key = key
+        #: Its place among the groups of a plan.
+        self.number = 0
         self.is_host = key.key == labels.HOSTNAME
+        #: How many pods that the group counts may share a node: the hostname's minimum is always zero.
+        self.per_host: int | None = None
+        if key.kind is not Kind.NEAR:
+            self.per_host = key.max_skew if key.kind is Kind.SPREAD else 1
+        #: Whether its filter lets every node and claim through.
+        self.everywhere = key.node_filter.lets_all_through
         #: Pods per domain; for the hostname unused.
         self.counts: dict[str, int] = {}
         #: The domains a spread looks at.
@@ -88,30 +112,53 @@ class Group:
         self.occupied = 0
         #: Which label states, and which nodes, its filter was found to let through.
         self.passes: dict[object, int] = {}
-        #: Bins that can take no more; for the hostname only.
-        self.full = 0
+        #: By a number of pods, the bins that hold more than that, once somebody has asked.
+        self._crowded: dict[int, int] = {}
 
     def copy(self) -> Group:
-        """A scratch copy for one what-if: the counts are small, and the key is shared."""
-        twin = Group(self.key)
-        twin.counts = dict(self.counts)
-        twin.by_bin = dict(self.by_bin)
-        twin.occupied, twin.full = self.occupied, self.full
+        """A scratch copy for one what-if: it has counts of its own, and shares what does not change."""
+        twin = Group.__new__(Group)
+        twin.number = self.number
+        twin.key, twin.is_host, twin.per_host, twin.everywhere = self.key, self.is_host, self.per_host, self.everywhere
+        twin.eligible, twin.passes, twin.occupied = self.eligible, self.passes, self.occupied
+        twin.counts, twin.by_bin, twin._crowded = self.counts, self.by_bin, self._crowded
+        if self.is_host:
+            twin.by_bin, twin._crowded = self.by_bin.copy(), self._crowded.copy()
+        else:
+            twin.counts = self.counts.copy()
         return twin
 
-    def add_host(self, bin_number: int, count: int, per_host: int | None) -> None:
-        """Count pods on one node; `per_host` is how many of the group's pods a node may hold."""
-        now = self.by_bin.get(bin_number, 0) + count
-        self.by_bin[bin_number] = now
-        self.occupied |= 1 << bin_number
-        if per_host is not None and now >= per_host:
-            self.full |= 1 << bin_number
+    def crowded(self, limit: int) -> int:
+        """The bins that hold more than so many."""
+        found = self._crowded.get(limit)
+        if found is None:
+            found = 0
+            for number, count in self.by_bin.items():
+                if count > limit:
+                    found |= 1 << number
+            self._crowded[limit] = found
+        return found
+
+    def settle(self) -> None:
+        """Answer beforehand what copies would each ask for themselves: which bins are full."""
+        if self.is_host and self.per_host is not None:
+            self.crowded(self.per_host - 1)
+
+    def add_host(self, bin_number: int, count: int) -> None:
+        """Count pods on one node."""
+        now = self.by_bin[bin_number] = self.by_bin.get(bin_number, 0) + count
+        bit = 1 << bin_number
+        self.occupied |= bit
+        for limit, found in self._crowded.items():
+            if now > limit:
+                self._crowded[limit] = found | bit
 
     def forget_host(self, bin_number: int) -> None:
         """A node is leaving, and its pods with it."""
         if self.by_bin.pop(bin_number, None) is not None:
-            self.occupied &= ~(1 << bin_number)
-            self.full &= ~(1 << bin_number)
+            keep = ~(1 << bin_number)
+            self.occupied &= keep
+            self._crowded = {limit: found & keep for limit, found in self._crowded.items()}
 
     def add(self, domain: str, count: int) -> None:
         """Count pods in a domain, or take some away; a domain without any is not in the counts."""
@@ -120,17 +167,6 @@ class Group:
             self.counts[domain] = now
         else:
             self.counts.pop(domain, None)
-
-    @property
-    def per_host(self) -> int | None:
-        """How many pods that the group counts may share a node: the hostname's minimum is always zero."""
-        match self.key.kind:
-            case Kind.SPREAD:
-                return self.key.max_skew
-            case Kind.APART | Kind.INVERSE:
-                return 1
-            case Kind.NEAR:
-                return None
 
 
 def strict_alternatives(shape: Shape) -> tuple[Requirements, ...]:
@@ -171,9 +207,10 @@ def resolved_namespaces(shape: Shape, term: PodTerm, namespaces: Mapping[str, Ma
     return term.namespaces | frozenset(selected) | frozenset(own)
 
 
-def least(group: Group, eligible: Iterable[str]) -> int:
+def least(group: Group) -> int:
     """The smallest count over the domains a spread looks at; zero while there are too few of them."""
-    domains = tuple(eligible)
-    if group.key.min_domains is not None and len(domains) < group.key.min_domains:
-        return 0
-    return min((group.counts.get(domain, 0) for domain in domains), default=0)
+    counts, eligible = group.counts, group.eligible
+    minimum = group.key.min_domains
+    if not eligible or len(counts) < len(eligible) or (minimum is not None and len(eligible) < minimum):
+        return 0  # a domain without any is not in the counts
+    return min([counts.get(domain, 0) for domain in eligible])

@@ -10,18 +10,24 @@ What daemons take is off the top: a type's room is its allocatable less the daem
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dovetail.core import labels
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.catalog.offerings import InstanceType, Offering
-from dovetail.core.nodepools import NodePool
+from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirement, Requirements
-from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, Resources
+from dovetail.core.scheduling.disks import may_grow
+from dovetail.core.scheduling.problem import Options
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, untolerated
+
+Thresholds = tuple[list[int], list[int]]
+#: How many answers an index remembers; it may live as long as its catalog.
+_MOST_KEPT: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,25 @@ class Slot:
     types: int
 
 
-def bits(mask: int) -> Iterable[int]:
+#: A long set is read a window at a time, so that taking a bit out of it does not copy all of it.
+_WINDOW: Final = 512
+_WINDOW_MASK: Final = (1 << _WINDOW) - 1
+
+
+def bits(mask: int) -> Iterator[int]:
     """The positions of the set bits, lowest first."""
+    start = 0
     while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+        skipped = (mask & -mask).bit_length() - 1
+        start += skipped
+        mask >>= skipped
+        window = mask & _WINDOW_MASK
+        while window:
+            low = window & -window
+            yield start + low.bit_length() - 1
+            window ^= low
+        start += _WINDOW
+        mask >>= _WINDOW
 
 
 class PoolIndex:
@@ -56,11 +75,14 @@ class PoolIndex:
         "_by_key",
         "_daemon_ports",
         "_largest",
+        "_rankings",
         "_rows",
-        "_slot_bits",
         "_thresholds",
         "all_types",
         "daemon_sums",
+        "growth",
+        "most_types",
+        "names",
         "pool",
         "reserved",
         "room",
@@ -70,20 +92,26 @@ class PoolIndex:
         "well_known",
     )
 
-    def __init__(
-        self, pool: NodePool, catalog: Catalog, daemons: Sequence[DaemonSet], well_known: frozenset[str]
-    ) -> None:
+    def __init__(self, pool: NodePool, catalog: Catalog, daemons: Sequence[DaemonSet], options: Options) -> None:
+        well_known = options.well_known
+        strict = (pool.min_values_policy or options.min_values) is MinValuesPolicy.STRICT
+        #: As many types a claim may name when its minValues have to be kept; None where they need not be.
+        self.most_types = options.max_types if strict else None
+        #: How its disks may grow, if they may.
+        self.growth = options.growing.get(pool.name) if may_grow(pool) else None
         self.pool = pool
         self.template = pool.template
         self.well_known = well_known
         found = (one for _, one in sorted(catalog.types.items()))
         self.types: tuple[InstanceType, ...] = tuple(one for one in found if one.requirements.intersects(self.template))
+        self.names = tuple(one.name for one in self.types)
         self.all_types = (1 << len(self.types)) - 1
         self._by_key: dict[str, list[tuple[Requirement, int]]] = {}
         self.slots: tuple[Slot, ...] = ()
         self.reserved: tuple[Reserved, ...] = ()
-        self._rows: dict[int, tuple[tuple[int, Offering], ...]] = {}
-        self._slot_bits: dict[Requirements, int] = {}
+        #: Every row that can be bought now, cheapest first, then by the name of its type: position, slot's bit, row.
+        self._rows: tuple[tuple[int, int, Offering], ...] = ()
+        self._rankings: dict[int, tuple[tuple[int, Offering], ...]] = {}
         self._number_offerings()
         self._number_labels()
         self._daemon_ports: list[tuple[tuple[HostPort, ...], int]] = []
@@ -94,16 +122,17 @@ class PoolIndex:
             for position in bits(types) if taken else ():
                 room[position] = room[position] - taken
         self.room: tuple[Resources, ...] = tuple(room)
-        self._thresholds: dict[str, tuple[list[int], list[int]]] = {}
+        self._thresholds: dict[str, Thresholds] = {}
         self._largest: dict[tuple[str, int], int] = {}
         sound = 0
         for position, left in enumerate(self.room):
-            if all(amount >= 0 for amount in left.values()):
+            if all(amount >= 0 or self.room_of(position, name) >= 0 for name, amount in left.items()):
                 sound |= 1 << position
         self.all_types = sound
 
     def _number_offerings(self) -> None:
-        by_slot: dict[Requirements, int] = {}
+        slots: dict[Requirements, list[tuple[int, Offering]]] = {}
+        by_identity: dict[int, list[tuple[int, Offering]]] = {}
         reserved = []
         for position, one in enumerate(self.types):
             for row in one.offerings:
@@ -113,12 +142,22 @@ class PoolIndex:
                     if row.count > 0:
                         reserved.append(Reserved(1 << position, row, row.count))
                     continue
-                by_slot[row.requirements] = by_slot.get(row.requirements, 0) | 1 << position
-        ordered = sorted(by_slot.items(), key=lambda pair: str(pair[0]))
-        self.slots = tuple(Slot(requirements, types) for requirements, types in ordered)
+                found = by_identity.get(id(row.requirements))
+                if found is None:
+                    found = by_identity[id(row.requirements)] = slots.setdefault(row.requirements, [])
+                found.append((position, row))
+        ordered = sorted(slots.items(), key=lambda pair: str(pair[0]))
+        self.slots = tuple(Slot(requirements, _types_of(rows)) for requirements, rows in ordered)
         # Cheapest first: the order in which claims take them (S3.6).
         self.reserved = tuple(sorted(reserved, key=lambda one: (one.row.order, one.type_bit)))
-        self._slot_bits = {slot.requirements: 1 << number for number, slot in enumerate(self.slots)}
+        buyable = [
+            (position, 1 << number, row)
+            for number, (_, rows) in enumerate(ordered)
+            for position, row in rows
+            if row.launchable
+        ]
+        # Types stand in order of name, so the position breaks ties by name.
+        self._rows = tuple(sorted(buyable, key=lambda entry: (entry[2].order, entry[0])))
 
     def _number_labels(self) -> None:
         """Group types by what they require of a key: a key has few distinct requirements.
@@ -181,15 +220,15 @@ class PoolIndex:
                 return 0
         return mask
 
-    def rows(self, position: int) -> tuple[tuple[int, Offering], ...]:
-        """A type's rows that can be bought now, each with the bit of its slot, cheapest first."""
-        found = self._rows.get(position)
+    def ranking(self, slots: int) -> tuple[tuple[int, Offering], ...]:
+        """Every type with its cheapest row in these slots, cheapest first, then by name."""
+        found = self._rankings.get(slots)
         if found is None:
-            numbers = self._slot_bits
-            ordered = sorted(self.types[position].offerings, key=lambda row: row.order)
-            found = self._rows[position] = tuple(
-                (numbers[row.requirements], row) for row in ordered if row.launchable and row.requirements in numbers
-            )
+            cheapest: dict[int, Offering] = {}
+            for position, slot, row in self._rows:
+                if slot & slots and position not in cheapest:
+                    cheapest[position] = row
+            found = self._rankings[slots] = tuple(cheapest.items())
         return found
 
     def label_groups(self, key: str) -> Sequence[tuple[Requirement, int]]:
@@ -236,16 +275,29 @@ class PoolIndex:
         """The types with at least this much room for a resource."""
         if amount <= 0:
             return self.all_types
-        levels = self._thresholds.get(name)
-        if levels is None:
-            levels = self._prepared(name)
-        amounts, masks = levels
+        amounts, masks = self.thresholds(name)
         return masks[bisect_left(amounts, amount)]
 
-    def _prepared(self, name: str) -> tuple[list[int], list[int]]:
+    def thresholds(self, name: str) -> Thresholds:
+        """The amounts of a resource that occur, rising, and for each the types with at least as much; at the end none.
+
+        For who asks often: `masks[bisect_left(amounts, amount)]` is what `holding` answers for an amount above zero.
+        """
+        found = self._thresholds.get(name)
+        return found if found is not None else self._prepared(name)
+
+    def room_of(self, position: int, name: str) -> int:
+        """The room of one type for a resource, with the largest disk it could be given."""
+        room = self.room[position].of(name)
+        if name != EPHEMERAL_STORAGE or self.growth is None:
+            return room
+        kind = self.types[position]
+        return room + self.growth.room(kind) - kind.allocatable.of(name)
+
+    def _prepared(self, name: str) -> Thresholds:
         by_amount: dict[int, int] = {}
-        for position, room in enumerate(self.room):
-            amount = room.of(name)
+        for position in range(len(self.room)):
+            amount = self.room_of(position, name)
             by_amount[amount] = by_amount.get(amount, 0) | 1 << position
         amounts = sorted(by_amount)
         masks, mask = [0], 0
@@ -260,11 +312,13 @@ class PoolIndex:
         """The most room for a resource that any of these types has; claims often ask about the same set again."""
         known = self._largest.get((name, types))
         if known is None:
+            if len(self._largest) >= _MOST_KEPT:
+                self._largest.clear()
             known = self._largest[name, types] = self._most_room(name, types)
         return known
 
     def _most_room(self, name: str, types: int) -> int:
-        amounts, masks = self._thresholds.get(name) or self._prepared(name)
+        amounts, masks = self.thresholds(name)
         low, high = 0, len(amounts)  # masks[low] always meets `types`, masks[high] never does
         if not types & masks[0]:
             return -1
@@ -277,15 +331,16 @@ class PoolIndex:
         return amounts[low]
 
 
-def index_pools(
-    pools: Iterable[NodePool],
-    catalogs: Mapping[str, Catalog],
-    daemons: Sequence[DaemonSet],
-    well_known: frozenset[str],
-) -> tuple[PoolIndex, ...]:
+def _types_of(rows: Iterable[tuple[int, Offering]]) -> int:
+    found = 0
+    for position, _ in rows:
+        found |= 1 << position
+    return found
+
+
+def buying(pools: Iterable[NodePool], catalogs: Mapping[str, Catalog]) -> list[NodePool]:
     """Every pool that can buy, heaviest first, then by name."""
     usable = [
         one for one in pools if one.ready and one.replicas is None and one.problem is None and one.name in catalogs
     ]
-    ordered = sorted(usable, key=lambda one: (-one.weight, one.name))
-    return tuple(PoolIndex(one, catalogs[one.name], daemons, well_known) for one in ordered)
+    return sorted(usable, key=lambda one: (-one.weight, one.name))

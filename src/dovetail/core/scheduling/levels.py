@@ -1,93 +1,120 @@
 """Which bins still have about this much room: a coarse answer for all of them at once.
 
-Room for a resource is cut into levels, sixteen to every doubling, twenty doublings down from the most there is. For
-each level there is a set of bins that have at least that much; bins in the top quarter are simply roomy. Asking is one
-look-up and never leaves out a bin that would fit; a bin it lets through has at most a sixteenth too little, unless it
-is roomy. Bins only lose room, so over a whole plan each leaves each set at most once, and a bin that is opened and
-stays roomy costs one bit.
+Room for a resource is cut into levels, sixty-four to every doubling, twenty doublings down from the most there is; bins
+in the top quarter are simply roomy. For each level there is the set of bins at that level, and for every block of eight
+levels the set of those at its first or above. Asking is to join what is left of a block and what lies above it: that
+never leaves out a bin that would fit, and a bin it lets through has at most a sixty-fourth too little, unless it is
+roomy. Bins only lose room, so over a whole plan each leaves each set at most once, and a bin that is opened and stays
+roomy costs one bit.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Final
 
-_STEPS_BITS: Final = 4
-_STEPS: Final = 1 << _STEPS_BITS
+from dovetail.core.scheduling.nodetable import mask_of
+
+_STEPS: Final = 64
 _DOUBLINGS: Final = 20
-_EXACT_BITS: Final = _STEPS_BITS + 1
+_EXACT_BITS: Final = 7
+_BLOCK_BITS: Final = 3
 
 
 class Levels:
-    __slots__ = ("_at", "_floor", "_plenty", "_roomy", "_sets", "_top")
+    __slots__ = ("_at", "_bounds", "_exactly", "_from", "_top", "plenty", "roomy")
 
     def __init__(self, most: int) -> None:
         """`most` is the largest amount that occurs."""
-        self._floor = max(_EXACT_BITS, most.bit_length() - _DOUBLINGS)
-        #: From this level up a bin is roomy.
-        self._top = max(1, self._raw(max(1, most // 4)))
-        #: An amount that is surely at or above that level.
-        self._plenty = max(1, most // 4)
-        self._sets = [0] * self._top
-        self._roomy = 0
+        #: An amount from which on a bin is roomy: that of the top level, or a little more.
+        self.plenty = max(1, most // 4)
+        #: The least amount of each level, up to the top one.
+        self._bounds = _bounds(most, self.plenty)
+        self._top = len(self._bounds) - 1
+        self._exactly = [0] * self._top
+        #: By block, the bins at its first level or above that are not roomy; and nothing above the last.
+        self._from = [0] * (((self._top - 1) >> _BLOCK_BITS) + 2)
+        #: The bins in the top quarter.
+        self.roomy = 0
         self._at: list[int | None] = []
 
     def copy(self) -> Levels:
         twin = Levels.__new__(Levels)
-        twin._floor, twin._top, twin._plenty, twin._roomy = self._floor, self._top, self._plenty, self._roomy
-        twin._sets = list(self._sets)
+        twin.plenty, twin._bounds, twin._top, twin.roomy = self.plenty, self._bounds, self._top, self.roomy
+        twin._exactly = self._exactly.copy()
+        twin._from = self._from.copy()
         twin._at = self._at.copy()
         return twin
 
-    def _raw(self, amount: int) -> int:
-        """The level of an amount: its leading bits, counted from the floor; -1 for less than nothing."""
-        length = amount.bit_length()
-        if amount < 0:
-            return -1
-        if length <= self._floor:
-            # Small counts (devices, pods) are told apart one by one; of large units only none from some.
-            return amount if self._floor == _EXACT_BITS else min(amount, 1)
-        base = 1 << _EXACT_BITS if self._floor == _EXACT_BITS else 2
-        return base + (length - self._floor - 1) * _STEPS + (amount >> (length - 1 - _STEPS_BITS) & (_STEPS - 1))
-
-    def is_roomy(self, amount: int) -> bool:
-        return amount >= self._plenty
-
-    def fill(self, amounts: dict[int, int]) -> None:
-        """Enter many bins at once: each into the set of its level, then every set into those below it."""
-        self._at = [None] * (max(amounts, default=-1) + 1)
-        for number, amount in amounts.items():
-            level = self._at[number] = min(self._top, self._raw(amount))
-            if level == self._top:
-                self._roomy |= 1 << number
-            elif level >= 0:
-                self._sets[level] |= 1 << number
-        running = 0
-        for level in range(self._top - 1, -1, -1):
-            running |= self._sets[level]
-            self._sets[level] = running
+    def fill(self, amounts: Sequence[int]) -> None:
+        """Enter many bins at once, from the first."""
+        bounds = self._bounds
+        by_level: dict[int, list[int]] = {}
+        for number, amount in enumerate(amounts):
+            level = bisect_right(bounds, amount) - 1
+            self._at.append(level)
+            by_level.setdefault(level, []).append(number)
+        sets = {level: mask_of(numbers, len(amounts)) for level, numbers in by_level.items()}
+        self.roomy = sets.pop(self._top, 0)
+        for level, found in sets.items():
+            if level >= 0:
+                self._exactly[level] = found
+                self._from[level >> _BLOCK_BITS] |= found
+        for block in range(len(self._from) - 2, -1, -1):
+            self._from[block] |= self._from[block + 1]
 
     def put(self, number: int, amount: int) -> None:
         """Enter a bin, or move it down to where it belongs now."""
-        level = min(self._top, self._raw(amount))
-        if number >= len(self._at):
-            self._at.extend([None] * (number + 1 - len(self._at)))
-        before = self._at[number]
+        level = bisect_right(self._bounds, amount) - 1
+        at = self._at
+        if number >= len(at):
+            at.extend([None] * (number + 1 - len(at)))
+        before = at[number]
         if level == before:
             return
-        self._at[number] = level
+        at[number] = level
         bit = 1 << number
         if level == self._top:
-            self._roomy |= bit
-        elif before is None or before == self._top:
-            self._roomy &= ~bit
-            for each in range(level + 1):
-                self._sets[each] |= bit
+            self.roomy |= bit
+            return
+        block, blocks = level >> _BLOCK_BITS, self._from
+        if before is None or before == self._top:
+            self.roomy &= ~bit
+            for each in range(block + 1):
+                blocks[each] |= bit
         else:
             keep = ~bit
-            for each in range(level + 1, before + 1):
-                self._sets[each] &= keep
+            self._exactly[before] &= keep
+            for each in range(block + 1, (before >> _BLOCK_BITS) + 1):
+                blocks[each] &= keep
+        if level >= 0:
+            self._exactly[level] |= bit
 
     def at_least(self, amount: int) -> int:
         """Every bin that may have this much room, and perhaps some that have less."""
-        level = self._raw(amount)
-        return self._sets[level] | self._roomy if level < self._top else self._roomy
+        level = bisect_right(self._bounds, amount) - 1
+        if level >= self._top:
+            return self.roomy
+        above = (level >> _BLOCK_BITS) + 1
+        found = self.roomy | self._from[above]
+        for some in self._exactly[level : above << _BLOCK_BITS]:
+            if some:
+                found |= some
+        return found
+
+
+def _bounds(most: int, plenty: int) -> list[int]:
+    """The least amount of each level, rising, and last that of the level of a plenty.
+
+    Small counts (devices, pods) are told apart one by one; of large units only none from some, twenty doublings down.
+    """
+    floor = most.bit_length() - _DOUBLINGS
+    found = [0, 1]
+    if floor <= _EXACT_BITS:
+        floor = _EXACT_BITS
+        found = list(range(1 << _EXACT_BITS))
+    while found[-1] < plenty:
+        found += [(1 << floor) * (_STEPS + step) // _STEPS for step in range(_STEPS)]
+        floor += 1
+    return found[: max(2, bisect_right(found, plenty))]

@@ -88,6 +88,11 @@ class PoolLimit:
             types &= self._sizes[name].at_most(left + held.get(name, 0))
         return types
 
+    def lasts_for(self, types: int) -> int:
+        """How many claims of these types what is left is enough for, whatever each becomes."""
+        taking = ((left, self._sizes[name].largest_amount(types)) for name, left in self.left.items())
+        return min((max(0, left) // most for left, most in taking if most), default=0)
+
     def smallest(self, types: int, enough: Callable[[int], bool] | None) -> int:
         """The smallest of these types; or, where one is not enough, so many of the smallest as are."""
         sizes = next(iter(self._sizes.values()))

@@ -18,8 +18,6 @@ from dovetail.core.scheduling.index import bits
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, Taint, Toleration, untolerated
 
 DAEMONSET = "DaemonSet"
-#: Owned by the node itself: a static pod's mirror, which cannot go elsewhere.
-MIRROR = "Node"
 
 
 class NodeTable:
@@ -29,6 +27,7 @@ class NodeTable:
         "_admitting",
         "_by_label",
         "_by_taints",
+        "_room",
         "_with_key",
         "attached",
         "bound",
@@ -36,11 +35,9 @@ class NodeTable:
         "moving",
         "nodes",
         "numbers",
-        "on_node",
         "open",
         "overdrawn",
         "ports",
-        "room",
     )
 
     def __init__(self, nodes: Sequence[Node], pods: Sequence[Pod], daemons: Sequence[DaemonSet]) -> None:
@@ -53,33 +50,40 @@ class NodeTable:
         self._by_taints: dict[tuple[Taint, ...], int] = {}
         self._admitting: dict[Requirement, int] = {}
         self._enter()
-        #: Nodes that hold more than they should; they take nobody.
-        self.overdrawn = 0
         #: How many pods of a shape run on each node.
         self.bound: dict[Shape, dict[int, int]] = {}
-        #: The same by node: which shapes run there, and how many of each.
-        self.on_node: dict[int, dict[int, tuple[Shape, int]]] = {}
         #: Pods of nodes that are leaving, by node: they will have to go elsewhere.
         self.moving: dict[int, list[Pod]] = {}
         self.ports: dict[int, list[HostPort]] = {}
         self.attached: dict[int, dict[str, set[str]]] = {}
-        self.room: list[Resources] = self._rooms(pods, daemons)
-        for number, room in enumerate(self.room):
-            if any(amount < 0 for amount in room.values()):
-                self.overdrawn |= 1 << number
+        #: By resource, how much of it every node has left.
+        self._room: dict[str, list[int]] = {}
+        self._make_room(pods, daemons)
+        #: Nodes that hold more than they should; they take nobody.
+        self.overdrawn = 0
+        for column in self._room.values():
+            if min(column, default=0) < 0:
+                self.overdrawn |= mask_of((one for one, left in enumerate(column) if left < 0), len(self.nodes))
 
     def _enter(self) -> None:
         """Sets of nodes by label value and by taints; the hostname, of which each has its own, is not indexed."""
         by_label: dict[str, dict[str, list[int]]] = {}
+        by_spelling: dict[str, dict[str, list[int]]] = {}
         by_taints: dict[tuple[Taint, ...], list[int]] = {}
         for number, node in enumerate(self.nodes):
             for raw, value in node.labels.items():
-                key = labels.canonical(raw)
-                if key != labels.HOSTNAME:
-                    by_label.setdefault(key, {}).setdefault(value, []).append(number)
+                values = by_spelling.get(raw)
+                if values is None:
+                    values = by_spelling[raw] = by_label.setdefault(labels.canonical(raw), {})
+                found = values.get(value)
+                if found is None:
+                    values[value] = [number]
+                else:
+                    found.append(number)
             by_taints.setdefault(node.effective_taints, []).append(number)
             if node.leaving:
                 self.open &= ~(1 << number)
+        by_label.pop(labels.HOSTNAME, None)
         size = len(self.nodes)
         for key, values in by_label.items():
             masks = self._by_label[key] = {value: mask_of(numbers, size) for value, numbers in values.items()}
@@ -87,38 +91,61 @@ class NodeTable:
                 self._with_key[key] = self._with_key.get(key, 0) | mask
         self._by_taints = {taints: mask_of(numbers, size) for taints, numbers in by_taints.items()}
 
-    def _rooms(self, pods: Sequence[Pod], daemons: Sequence[DaemonSet]) -> list[Resources]:
-        used: list[Resources] = [NOTHING] * len(self.nodes)
-        by_daemons: list[Resources] = [NOTHING] * len(self.nodes)
-        distinct: dict[int, Shape] = {}
-        known: dict[Shape, Shape] = {}
+    def _make_room(self, pods: Sequence[Pod], daemons: Sequence[DaemonSet]) -> None:
+        """What nodes have, less what pods on them take and what daemons will take."""
+        by_daemons: dict[int, Resources] = {}
+        known: dict[int, _Resident] = {}
+        distinct: dict[Shape, _Resident] = {}
+        for number, node in enumerate(self.nodes):
+            for name, amount in node.allocatable.items():
+                self._column(name)[number] = amount
         for pod in pods:
-            number = self.numbers.get(pod.node) if pod.node is not None else None
-            if number is None or pod.state is not PodState.BOUND:
+            number = self.numbers.get(pod.node, -1) if pod.node is not None else -1
+            if number < 0 or not pod.takes_room:
                 continue
-            shape = distinct.get(id(pod.shape))
-            if shape is None:
-                shape = known.setdefault(pod.shape, pod.shape)
-                distinct[id(pod.shape)] = shape
-            used[number] = used[number] + shape.requests
+            one = known.get(id(pod.shape))
+            if one is None:
+                one = distinct.get(pod.shape) or distinct.setdefault(pod.shape, self._resident(pod.shape))
+                known[id(pod.shape)] = one
+            for column, amount in one.takes:
+                column[number] -= amount
+            if pod.state is PodState.BOUND:
+                one.counts[number] = one.counts.get(number, 0) + 1
             if pod.owner == DAEMONSET:
-                by_daemons[number] = by_daemons[number] + shape.requests
-            here = self.on_node.setdefault(number, {})
-            here[id(shape)] = (shape, here[id(shape)][1] + 1 if id(shape) in here else 1)
-            if pod.owner not in (DAEMONSET, MIRROR):
+                by_daemons[number] = by_daemons.get(number, NOTHING) + one.shape.requests
+            if pod.moves:
                 self.moving.setdefault(number, []).append(pod)
-            if shape.ports:
-                self.ports.setdefault(number, []).extend(shape.ports)
-            for driver, claim in shape.volumes.attached:
-                self.attached.setdefault(number, {}).setdefault(driver, set()).add(claim)
-        for number, here in self.on_node.items():
-            for shape, count in here.values():
-                self.bound.setdefault(shape, {})[number] = count
-        expected = self._expected(daemons)
-        return [
-            node.allocatable - used[number] - _still_to_come(expected[number], by_daemons[number])
-            for number, node in enumerate(self.nodes)
-        ]
+            if not one.plain:
+                self._settle(number, one.shape)
+        self.bound = {shape: one.counts for shape, one in distinct.items() if one.counts}
+        for number, expected in enumerate(self._expected(daemons)) if daemons else ():
+            for name, amount in expected.items():
+                still_to_come = amount - by_daemons.get(number, NOTHING).of(name)
+                self._column(name)[number] -= max(0, still_to_come)
+
+    def _column(self, name: str) -> list[int]:
+        found = self._room.get(name)
+        if found is None:
+            found = self._room[name] = [0] * len(self.nodes)
+        return found
+
+    def column(self, name: str) -> list[int]:
+        """How much room every node has for a resource; not to be changed."""
+        return self._column(name)
+
+    def _resident(self, shape: Shape) -> _Resident:
+        return _Resident(shape, [(self._column(name), amount) for name, amount in shape.requests.items()])
+
+    def _settle(self, number: int, shape: Shape) -> None:
+        if shape.ports:
+            self.ports.setdefault(number, []).extend(shape.ports)
+        for driver, claim in shape.volumes.attached:
+            self.attached.setdefault(number, {}).setdefault(driver, set()).add(claim)
+
+    @property
+    def taints(self) -> Iterable[Taint]:
+        """Every taint that some node has."""
+        return {taint for taints in self._by_taints for taint in taints}
 
     def _expected(self, daemons: Sequence[DaemonSet]) -> list[Resources]:
         """What the daemons that belong on each node ask for, whether or not they are there yet."""
@@ -196,5 +223,13 @@ def mask_of(numbers: Iterable[int], size: int) -> int:
     return int.from_bytes(packed, "little")
 
 
-def _still_to_come(expected: Resources, present: Resources) -> Resources:
-    return Resources({name: max(0, amount - present.of(name)) for name, amount in expected.items()})
+class _Resident:
+    """A shape that runs somewhere: what it takes of which column, and how many of it run on each node."""
+
+    __slots__ = ("counts", "plain", "shape", "takes")
+
+    def __init__(self, shape: Shape, takes: list[tuple[list[int], int]]) -> None:
+        self.shape = shape
+        self.takes = takes
+        self.counts: dict[int, int] = {}
+        self.plain = not shape.ports and not shape.volumes.attached

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from dovetail.core import labels
 from dovetail.core.catalog.layers import Catalog
@@ -13,7 +14,8 @@ from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod
 from dovetail.core.requirements import Requirements
-from dovetail.core.resources import Resources
+from dovetail.core.resources import EPHEMERAL_STORAGE, Resources
+from dovetail.core.scheduling.disks import GrownDisk, Growth
 from dovetail.core.snapshot import Snapshot
 
 
@@ -35,6 +37,8 @@ class Options:
     reserved_capacity: bool = True
     max_types: int = MAX_TYPES
     well_known: frozenset[str] = labels.WELL_KNOWN
+    #: By pool, how the disks of its nodes may grow; those of other pools have the size they have (S2.12).
+    growing: Mapping[str, Growth] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,14 @@ class Claim:
     #: Reservations the claim may use; empty for one that is bought at the market.
     reservation_ids: tuple[str, ...] = ()
     min_values_relaxed: bool = False
+    #: The disk it has to be launched with, where the default is too small for its pods; None where it is not.
+    disk: GrownDisk | None = None
+
+    @property
+    def allocatable(self) -> Resources:
+        """What pods may have of the type chosen, with the disk it is launched with."""
+        plain = self.choice.instance_type.allocatable
+        return plain if self.disk is None else plain.merged({EPHEMERAL_STORAGE: self.disk.room_bytes})
 
 
 @dataclass(frozen=True, slots=True)

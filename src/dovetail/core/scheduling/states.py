@@ -35,6 +35,7 @@ class State:
         "index",
         "labels",
         "market",
+        "min_values",
         "reserved",
         "slots",
     )
@@ -43,6 +44,8 @@ class State:
         self._states = states
         self.index = states.index
         self.labels = labels
+        #: How many values of which key a claim must stay open to.
+        self.min_values = tuple((one.key, one.min_values) for one in labels if one.min_values)
         self.slots = slots
         #: The types that suit the labels and that the market sells in a suiting slot.
         self.market = market
@@ -150,6 +153,9 @@ class States:
     def __init__(self, index: PoolIndex) -> None:
         self.index = index
         self._by_labels: dict[Requirements, State | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_labels)
 
     @property
     def start(self) -> State | None:

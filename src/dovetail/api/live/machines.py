@@ -1,0 +1,40 @@
+"""Claims and Nodes of a live cluster as the planner's reader knows machines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dovetail.api.nodes import Machine
+from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
+from dovetail.core.taints import Effect, Taint
+
+_CORDONED: Final = Taint("node.kubernetes.io/unschedulable", Effect.NO_SCHEDULE)
+
+
+def of_node(node: NodeObject) -> Machine:
+    taints = node.taints
+    if node.unschedulable and not any(one.matches(_CORDONED) for one in taints):
+        taints = (*taints, _CORDONED)
+    return Machine(
+        node.name,
+        node.meta.labels,
+        taints,
+        capacity=node.capacity,
+        allocatable=node.allocatable,
+        provider_id=node.provider_id,
+        leaving=node.is_deleting,
+    )
+
+
+def of_claim(claim: NodeClaim) -> Machine:
+    return Machine(
+        claim.name,
+        claim.meta.labels,
+        claim.taints,
+        claim.startup_taints,
+        claim.capacity,
+        claim.allocatable,
+        claim.provider_id,
+        claim.node_name,
+        claim.is_deleting or claim.is_true(INSTANCE_TERMINATING),
+    )

@@ -1,0 +1,142 @@
+"""`dovetail run`: the controller, on a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from dovetail.cli.console import Console
+from dovetail.cli.exits import Exit
+from dovetail.core.errors import BadInput
+from dovetail.settings import operator
+
+if TYPE_CHECKING:
+    from dovetail.api.scheduler_config import Defaults
+    from dovetail.clouds.sim.market import SimMarket
+    from dovetail.controllers.controller import Choices
+    from dovetail.controllers.metrics import Metrics
+    from dovetail.kube.client import Client
+    from dovetail.kube.config import ClusterConfig
+
+CLOUDS: Final = ("kwok",)
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument("--cloud", choices=CLOUDS, default=CLOUDS[0], help="whose machines (default kwok)")
+    operator.add_flags(parser)
+
+
+def run(flags: Namespace, console: Console) -> int:
+    from dovetail.controllers import logs
+    from dovetail.kube import config
+
+    chosen = operator.read(flags, on_terminal=sys.stdout.isatty())
+    logs.set_up(chosen.log_level, chosen.log_format, sys.stdout)
+    cluster = config.load(chosen.kubeconfig, chosen.context, os.environ)
+    for warning in cluster.warnings:
+        console.note(warning)
+    choices = _choices(chosen, console)
+    market = _market(chosen, console)
+    asyncio.run(_until_told(lambda: _operate(chosen, choices, market, cluster)))
+    return Exit.OK
+
+
+async def _until_told(work: Callable[[], Awaitable[None]]) -> None:
+    """Run until it ends or somebody asks for the end, which is no failure."""
+    task = asyncio.ensure_future(work())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return
+
+
+async def _operate(chosen: operator.Operator, choices: Choices, market: SimMarket, cluster: ClusterConfig) -> None:
+    from dovetail.controllers import declared, web
+    from dovetail.controllers.metrics import Metrics
+    from dovetail.controllers.operator import Replica
+    from dovetail.kube.client import Client
+    from dovetail.kube.fairness import Limits
+    from dovetail.kube.lease import Terms
+    from dovetail.kube.transport import Options
+
+    metrics = declared.declare(Metrics())
+    web.declare_process(metrics)
+    limits = Limits(rate=float(chosen.qps), burst=chosen.burst)
+    async with Client(cluster, Options(limits=limits)) as client:
+        terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if chosen.leader_election else None
+        replica = Replica(
+            client,
+            lambda: _controller(client, market, metrics, choices),
+            metrics,
+            terms,
+            chosen.bind,
+            chosen.metrics_port,
+            chosen.health_port,
+        )
+        await replica.run()
+
+
+def _controller(
+    client: Client, market: SimMarket, metrics: Metrics, choices: Choices
+) -> tuple[Callable[[], Awaitable[None]], Callable[[], bool]]:
+    from dovetail.clouds.sim.cloud import PARTITION, SimCloud
+    from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
+    from dovetail.controllers.controller import Controller
+    from dovetail.controllers.node_api import Nodes
+    from dovetail.controllers.solving import solve_aside
+    from dovetail.controllers.telling import Telling
+    from dovetail.kube.events import Recorder
+
+    cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
+    controller = Controller(client, cloud, Telling(Recorder(client), metrics), solve_aside, choices)
+    return controller.run, lambda: controller.cluster.is_synced
+
+
+def _choices(chosen: operator.Operator, console: Console) -> Choices:
+    from dovetail.controllers.batching import Window
+    from dovetail.controllers.controller import Choices
+    from dovetail.core.scheduling.problem import Options
+    from dovetail.settings import NODE_OVERLAY
+
+    gate = console.settings.gate
+    return Choices(
+        window=Window(chosen.batch_idle, chosen.batch_max),
+        options=Options(chosen.preferences, chosen.min_values, gate("ReservedCapacity")),
+        spread=_spread(chosen.scheduler_config),
+        overlays=gate(NODE_OVERLAY),
+        buffers=gate("CapacityBuffer"),
+        static=gate("StaticCapacity"),
+    )
+
+
+def _spread(text: str) -> Defaults:
+    """Default constraints: the YAML itself, or the file it is in."""
+    from dovetail.api import scheduler_config
+
+    if not text:
+        return scheduler_config.NO_DEFAULTS
+    if ":" in text and not os.path.exists(text):
+        return scheduler_config.read(text, "scheduler-config")
+    try:
+        with open(text, encoding="utf-8") as file:
+            return scheduler_config.read(file.read(), text)
+    except OSError as problem:
+        raise BadInput(f"scheduler-config: {text[:80]}: {problem.strerror}") from None
+
+
+def _market(chosen: operator.Operator, console: Console) -> SimMarket:
+    from dovetail.cli import listings
+    from dovetail.clouds.sim.market import SimMarket
+
+    if not chosen.types_file:
+        return SimMarket()
+    listing = listings.from_file(chosen.types_file, console)
+    return SimMarket(listing)

@@ -1,0 +1,157 @@
+"""The hands: carry out what the core decided, one `case` for each effect.
+
+Before and after each effect `boundary` is called; a test that kills the process at every boundary in turn, and starts
+it again, finds no machine lost and none bought twice. What the API server answers to a write is learned at once, so
+that the next decision does not wait for the watch to bring it back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, assert_never
+
+from dovetail.api import kinds
+from dovetail.api.kinds import Kind
+from dovetail.api.live import claims as claim_wire
+from dovetail.api.live import nodes as node_wire
+from dovetail.controllers.machines import Machines
+from dovetail.core.effects import (
+    Count,
+    Create,
+    Delete,
+    Effect,
+    Evict,
+    Health,
+    Launch,
+    Observe,
+    Ref,
+    Return,
+    SaveClaim,
+    SaveNode,
+    Say,
+    Step,
+    Terminate,
+    soonest,
+)
+from dovetail.core.lifecycle import finalization, launch, termination
+from dovetail.kube.client import Client
+from dovetail.kube.errors import NotFound
+from dovetail.kube.patches import JsonPatch, MergePatch
+
+KINDS: dict[str, Kind] = {
+    one.name: one for one in (kinds.NODE_CLAIMS, kinds.NODES, kinds.PODS, kinds.NODE_POOLS, kinds.NODE_OVERLAYS)
+}
+
+
+class Ears(Protocol):
+    """Where effects go that change nothing in the cluster's state: events, metrics, pool health, the eviction queue."""
+
+    def say(self, event: Say) -> None: ...
+    def count(self, one: Count) -> None: ...
+    def observe(self, one: Observe) -> None: ...
+    def health(self, one: Health) -> None: ...
+    def evict(self, one: Evict) -> None: ...
+
+
+class Learner(Protocol):
+    """Told what the API server answered to our own writes."""
+
+    def claim(self, answer: dict[str, Any]) -> None: ...
+    def node(self, answer: dict[str, Any]) -> None: ...
+    def pods_of(self, claim: str) -> Iterable[Ref]: ...
+
+
+def _nothing(effect: Effect, after: bool) -> None:
+    """No boundary is of interest outside tests."""
+
+
+@dataclass(slots=True)
+class Hands:
+    """One per process."""
+
+    client: Client
+    machines: Machines
+    ears: Ears
+    learner: Learner
+    now: Callable[[], float] = time.time
+    boundary: Callable[[Effect, bool], None] = field(default=_nothing)
+
+    async def perform(self, step: Step) -> float | None:
+        """Do everything a step asks for, in order; returns when to look again."""
+        again = step.again
+        for effect in step.effects:
+            self.boundary(effect, False)
+            follow = await self._one(effect)
+            self.boundary(effect, True)
+            if follow is not None:
+                again = soonest(again, await self.perform(follow))
+        return again
+
+    async def create(self, effect: Create) -> dict[str, Any] | None:
+        """Write a claim down; what the API server made of it, None where nothing is to be written."""
+        self.boundary(effect, False)
+        body = claim_wire.new_body(effect.claim, effect.prefix, effect.types)
+        answer: dict[str, Any] = await self.client.create(kinds.NODE_CLAIMS, body)
+        self.boundary(effect, True)
+        return answer
+
+    async def _one(self, effect: Effect) -> Step | None:
+        match effect:
+            case Create():
+                body = claim_wire.new_body(effect.claim, effect.prefix, effect.types)
+                await self.client.create(kinds.NODE_CLAIMS, body)
+            case Return(machine):
+                await self.machines.give_back(machine)
+            case Launch(claim):
+                outcome = await self.machines.launch(claim)
+                return launch.bought(claim, outcome, self.now(), self.learner.pods_of(claim.name))
+            case Terminate(claim, node):
+                gone = await self.machines.terminate(claim)
+                if node is None:
+                    return finalization.terminated(claim, gone, self.now())
+                return termination.gone(node, claim, gone, self.now())
+            case SaveClaim():
+                await self._save_claim(effect)
+            case SaveNode():
+                await self._save_node(effect)
+            case Delete(ref):
+                await self._delete(ref)
+            case Evict():
+                self.ears.evict(effect)
+            case Say():
+                self.ears.say(effect)
+            case Count():
+                self.ears.count(effect)
+            case Observe():
+                self.ears.observe(effect)
+            case Health():
+                self.ears.health(effect)
+            case _:
+                assert_never(effect)
+        return None
+
+    async def _save_claim(self, save: SaveClaim) -> None:
+        """Labels before status: a claim that says it is launched must have the labels its Node will get. A claim that
+        loses its last finalizer is gone, and has no status to be written."""
+        before, after, name = save.before, save.after, save.after.name
+        metadata = claim_wire.metadata_patch(before, after, save.locked)
+        if metadata is not None:
+            self.learner.claim(await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(metadata)))
+        status = claim_wire.status_patch(before, after)
+        if status is not None and after.meta.finalizers:
+            answer = await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(status), subresource="status")
+            self.learner.claim(answer)
+
+    async def _save_node(self, save: SaveNode) -> None:
+        operations = node_wire.patch_operations(save.before, save.after)
+        if operations:
+            answer = await self.client.patch(kinds.NODES, save.after.name, JsonPatch(operations))
+            self.learner.node(answer)
+
+    async def _delete(self, ref: Ref) -> None:
+        try:
+            await self.client.delete(KINDS[ref.kind], ref.name, ref.namespace, uid=ref.uid)
+        except NotFound:
+            return

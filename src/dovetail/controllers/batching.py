@@ -1,0 +1,41 @@
+"""Pods come in bursts: wait until a burst is over before planning it, and never for long."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A batch ends when nothing came for `idle` seconds, or `longest` seconds after the first."""
+
+    idle: float = 1.0
+    longest: float = 10.0
+
+
+class Batcher:
+    """Collects triggers into batches."""
+
+    def __init__(self, window: Window | None = None) -> None:
+        self.window = window or Window()
+        self._triggered = asyncio.Event()
+        self._last = 0.0
+
+    def trigger(self) -> None:
+        """Something wants to be planned."""
+        self._last = asyncio.get_running_loop().time()
+        self._triggered.set()
+
+    async def batch(self) -> None:
+        """Return when a batch is complete."""
+        await self._triggered.wait()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while True:
+            now = loop.time()
+            left = min(self._last + self.window.idle, began + self.window.longest) - now
+            if left <= 0:
+                break
+            await asyncio.sleep(left)
+        self._triggered.clear()

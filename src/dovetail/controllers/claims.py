@@ -1,0 +1,164 @@
+"""Every claim from order to end, each looked at when something about it happens: the claim, its Node, the Node's pods.
+
+One queue serves them all, by claim name, so that nobody else writes a claim meanwhile; all claims advance at once. A
+Node of ours without a claim is ended here too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dovetail.api.pod_stream import PodRecord
+from dovetail.clouds.port import Cloud, NotFound
+from dovetail.controllers.act import Hands
+from dovetail.controllers.cluster import Attachment, Cluster
+from dovetail.controllers.draining import Pods
+from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.queue import WorkQueue
+from dovetail.core.effects import SaveClaim, Step, soonest
+from dovetail.core.lifecycle import finalization, progress, termination, upkeep
+from dovetail.core.lifecycle.termination import Leaving
+from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, NodeClaim, NodeObject
+from dovetail.kube.decoding import Stored
+from dovetail.kube.errors import Conflict
+from dovetail.kube.errors import NotFound as ObjectNotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A claim by name, or a Node that has none."""
+
+    claim: str = ""
+    node: str = ""
+
+
+@dataclass(slots=True)
+class Claims:
+    cluster: Cluster
+    hands: Hands
+    cloud: Cloud
+    pods: Pods
+    nominations: Nominations
+    replan: Callable[[], None]
+    failed: Callable[[Key, Exception], None]
+    now: Callable[[], float] = time.time
+    _queue: WorkQueue[Key] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._queue = WorkQueue(self._one, self.failed)
+
+    # ---- what happens
+
+    def listen(self) -> None:
+        """Hear of everything that may move a claim on."""
+        self.cluster.claims.listen(self._claim_changed)
+        self.cluster.nodes.listen(self._node_changed)
+        self.cluster.pods.listen(self._pod_changed)
+        self.cluster.attachments.listen(lambda old, new: self._attachment_changed(old or new))
+
+    def _claim_changed(self, old: Stored[NodeClaim] | None, new: Stored[NodeClaim] | None) -> None:
+        if new is None and old is not None:
+            self._queue.forget(Key(claim=old.value.name))
+            if self.nominations.drop_target(old.value.name):
+                self.replan()
+            for node in self.cluster.nodes_of(old.value.provider_id):
+                self._queue.add(Key(node=node.name))
+        elif new is not None:
+            self._queue.add(Key(claim=new.value.name))
+            if new.value.is_true(INITIALIZED):
+                self.nominations.ready(new.value.name, self.now())
+            if new.value.is_deleting and self.nominations.drop_target(new.value.name):
+                self.replan()
+
+    def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
+        held = new or old
+        if held is not None:
+            self.look_at(held.value)
+
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
+        """A pod that leaves a Node that is leaving lets it go on."""
+        name = old.node if old is not None else None
+        node = self.cluster.node(name) if name else None
+        if node is not None and node.is_deleting:
+            self.look_at(node)
+
+    def _attachment_changed(self, one: Stored[Attachment] | None) -> None:
+        node = self.cluster.node(one.value.node) if one is not None else None
+        if node is not None and node.is_deleting:
+            self.look_at(node)
+
+    def look_at_claim(self, claim: NodeClaim) -> None:
+        self._queue.add(Key(claim=claim.name))
+
+    def look_at(self, node: NodeObject) -> None:
+        claims = self.cluster.claims_of(node.provider_id)
+        for one in claims:
+            self._queue.add(Key(claim=one.name))
+        if not claims and node.is_deleting and FINALIZER in node.meta.finalizers:
+            self._queue.add(Key(node=node.name))
+
+    # ---- what follows
+
+    async def run(self, workers: int = 256) -> None:
+        await self._queue.run(workers)
+
+    async def _one(self, key: Key) -> float | None:
+        try:
+            return await (self._claim(key.claim) if key.claim else self._orphan(key.node))
+        except (Conflict, ObjectNotFound):
+            # Somebody wrote in between; what they wrote comes by the watch and is looked at then. The time is a belt.
+            return 1.0
+
+    async def _claim(self, name: str) -> float | None:
+        claim = self.cluster.claim(name)
+        if claim is None or not self.cluster.manages(claim):
+            return None
+        nodes = self.cluster.nodes_of(claim.provider_id)
+        leaving = [one for one in nodes if one.is_deleting and FINALIZER in one.meta.finalizers]
+        if leaving:
+            return await self._leaving(leaving, claim)
+        if claim.is_deleting:
+            return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
+        step = progress.advance(claim, nodes, self.now())
+        again = await self.hands.perform(step)
+        return soonest(again, await self._kept_up(claim, nodes, step))
+
+    async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...], step: Step) -> float | None:
+        """Expiry and consistency, of a claim that nothing else is done to."""
+        busy = any(isinstance(one, SaveClaim) for one in step.effects)
+        moving = sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name))
+        again = await self.hands.perform(upkeep.expired(claim, moving, self.now()))
+        if busy or len(nodes) != 1 or not claim.is_true(INITIALIZED):
+            return again
+        return soonest(again, await self.hands.perform(upkeep.consistent(claim, nodes[0], self.now())))
+
+    async def _leaving(self, nodes: list[NodeObject], claim: NodeClaim | None) -> float | None:
+        again: float | None = None
+        for node in nodes:
+            facts = Leaving(
+                node,
+                claim,
+                self.pods.on(node.name),
+                tuple(one.value.volume for one in self.cluster.attachments.by("node", node.name)),
+                self.pods.volumes_kept(node.name),
+                await self._is_gone(node),
+            )
+            again = soonest(again, await self.hands.perform(termination.terminate(facts, self.now())))
+        return again
+
+    async def _is_gone(self, node: NodeObject) -> bool:
+        if node.is_ready or not node.provider_id:
+            return False
+        try:
+            await self.cloud.get(node.provider_id)
+        except NotFound:
+            return True
+        return False
+
+    async def _orphan(self, name: str) -> float | None:
+        node = self.cluster.node(name)
+        if node is None or not node.is_deleting or self.cluster.claims_of(node.provider_id):
+            return None
+        return await self._leaving([node], None)

@@ -1,0 +1,240 @@
+"""The cluster as it is watched: a store for each kind, and the few ways in which they are looked things up in.
+
+Everything known comes from watches (and from the answers to our own writes, which say the same a moment earlier).
+Nothing is decided before every store has been filled once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from dovetail.api import (
+    containers,
+    disruption_budgets,
+    instance_types,
+    kinds,
+    node_overlays,
+    nodes,
+    pod_wire,
+    pods,
+    volumes,
+    workloads,
+)
+from dovetail.api.fields import Fields
+from dovetail.api.kinds import Kind
+from dovetail.api.live import pools
+from dovetail.api.live.claims import ClaimReader, ClaimWire
+from dovetail.api.live.nodes import NodeReader, NodeWire
+from dovetail.api.pod_stream import version_of
+from dovetail.api.pod_wire import Drafts
+from dovetail.core.effects import Ref
+from dovetail.core.lifecycle.pools import PoolRecord
+from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
+from dovetail.core.resources import Resources
+from dovetail.kube import watch
+from dovetail.kube.decoding import Codec, Plain, Stored, Typed
+from dovetail.kube.pod_store import PodStore
+from dovetail.kube.store import Key, Store
+from dovetail.kube.watch import Reflector, Source
+
+V = TypeVar("V")
+PROVIDER: Final = "provider"
+POOL: Final = "pool"
+NODE: Final = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One kind that is watched: how its objects are read, and where they are kept."""
+
+    kind: Kind
+    codec: Codec[Any]
+    store: Store[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A volume attached to a node."""
+
+    node: str
+    volume: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What this process looks at besides what everybody needs."""
+
+    class_kinds: tuple[Kind, ...]
+    overlays: bool = True
+    buffers: bool = False
+    #: Default spread constraints are in force, which are worked out from services and workloads.
+    by_owner: bool = False
+
+
+class Cluster:
+    """All stores."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.drafts = Drafts(scope.by_owner)
+        self.pods = PodStore(scope.by_owner)
+        self.nodes: Store[Stored[NodeObject]] = Store({PROVIDER: _provider})
+        self.claims: Store[Stored[NodeClaim]] = Store({PROVIDER: _provider, POOL: _pool})
+        self.pools: Store[Stored[PoolRecord]] = Store()
+        self.attachments: Store[Stored[Attachment]] = Store({NODE: lambda one: (one.value.node,)})
+        self._claim_reader, self._node_reader = ClaimReader(), NodeReader()
+        self._watched: list[Watched] = []
+        self._typed(kinds.NODES, Typed(NodeWire, _kept(self._node_reader.of)), self.nodes)
+        self._typed(kinds.NODE_CLAIMS, Typed(ClaimWire, _kept(self._claim_reader.of)), self.claims)
+        self._typed(kinds.PODS, self.pods.codec, self.pods)
+        self._typed(kinds.NODE_POOLS, Plain(_told_its_kind(kinds.NODE_POOLS, pools.read)), self.pools)
+        self._typed(kinds.VOLUME_ATTACHMENTS, Plain(_attachment), self.attachments)
+        self.classes = {one: self._plain(one, _whole) for one in scope.class_kinds}
+        self.volume_claims = self._plain(kinds.PERSISTENT_VOLUME_CLAIMS, volumes.read_claim)
+        self.volumes = self._plain(kinds.PERSISTENT_VOLUMES, volumes.read_volume)
+        self.storage_classes = self._plain(kinds.STORAGE_CLASSES, volumes.read_storage_class)
+        self.csi_nodes = self._plain(kinds.CSI_NODES, nodes.read_csi_node)
+        self.priorities = self._plain(kinds.PRIORITY_CLASSES, _priority)
+        self.runtimes = self._plain(kinds.RUNTIME_CLASSES, pods.read_runtime_class)
+        self.limit_ranges = self._plain(kinds.LIMIT_RANGES, containers.read_limit_range)
+        self.namespaces = self._plain(kinds.NAMESPACES, _labels)
+        self.budgets = self._plain(kinds.DISRUPTION_BUDGETS, disruption_budgets.read)
+        self.daemons = self._plain(kinds.DAEMON_SETS, lambda wire: workloads.read(wire, "DaemonSet", self.drafts))
+        self.overlays = self._plain(kinds.NODE_OVERLAYS, _named(node_overlays.read)) if scope.overlays else None
+        self.overrides = self._plain(kinds.INSTANCE_TYPES, _named(instance_types.read))
+        self.reflectors: tuple[Reflector[Any], ...] = ()
+
+    def _typed(self, kind: Kind, codec: Codec[Any], store: Store[Any]) -> None:
+        self._watched.append(Watched(kind, codec, store))
+
+    def _plain(self, kind: Kind, read: Callable[[Fields], V]) -> Store[Stored[V]]:
+        store: Store[Stored[V]] = Store()
+        self._typed(kind, Plain(_told_its_kind(kind, read)), store)
+        return store
+
+    # ---- watching
+
+    async def watch(self, client: Source, options: watch.Options | None = None) -> None:
+        """Keep every store up to date until cancelled."""
+        self.reflectors = tuple(Reflector(client, one.kind, one.codec, one.store, options) for one in self._watched)
+        async with asyncio.TaskGroup() as group:
+            for one in self.reflectors:
+                group.create_task(one.run(), name=f"watch {one.kind}")
+
+    async def synced(self) -> None:
+        """Return once everything there is has been seen."""
+        while not self.reflectors:
+            await asyncio.sleep(0)
+        for one in self.reflectors:
+            await one.synced.wait()
+
+    @property
+    def is_synced(self) -> bool:
+        return bool(self.reflectors) and all(one.synced.is_set() for one in self.reflectors)
+
+    # ---- looking things up
+
+    def claim(self, name: str) -> NodeClaim | None:
+        found = self.claims.get(name)
+        return found.value if found is not None else None
+
+    def node(self, name: str) -> NodeObject | None:
+        found = self.nodes.get(name)
+        return found.value if found is not None else None
+
+    def nodes_of(self, provider_id: str) -> tuple[NodeObject, ...]:
+        return tuple(one.value for one in self.nodes.by(PROVIDER, provider_id)) if provider_id else ()
+
+    def claims_of(self, provider_id: str) -> tuple[NodeClaim, ...]:
+        return tuple(one.value for one in self.claims.by(PROVIDER, provider_id)) if provider_id else ()
+
+    def claims_of_pool(self, pool: str) -> Iterator[NodeClaim]:
+        return (one.value for one in self.claims.by(POOL, pool))
+
+    def capacities(self, pool: str) -> Iterator[Resources]:
+        """What each node of a pool that is to stay has, by its Node or, before that speaks, by its claim."""
+        for claim in self.claims_of_pool(pool):
+            if claim.is_deleting or not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
+                continue
+            node = next(iter(self.nodes_of(claim.provider_id)), None)
+            yield node.capacity if node is not None and node.capacity else claim.capacity
+
+    def pool(self, name: str) -> PoolRecord | None:
+        found = self.pools.get(name)
+        return found.value if found is not None else None
+
+    def manages(self, claim: NodeClaim) -> bool:
+        """Whether its node class is one of ours; other claims are somebody else's."""
+        ref = claim.node_class
+        return any(one.group == ref.group and one.name == ref.kind for one in self.classes)
+
+    # ---- learning from our own writes
+
+    def learn_claim(self, answer: dict[str, Any], new: bool = False) -> None:
+        self._learn(self.claims, self._claim_reader.of(msgspec.convert(answer, ClaimWire)), new)
+
+    def learn_node(self, answer: dict[str, Any]) -> None:
+        self._learn(self.nodes, self._node_reader.of(msgspec.convert(answer, NodeWire)), False)
+
+    @staticmethod
+    def _learn(store: Store[Any], value: NodeClaim | NodeObject, new: bool) -> None:
+        one = _stored(value)
+        if new:
+            store.put(one)
+        else:
+            store.learn(one)
+
+    def pod_ref(self, key: Key) -> Ref | None:
+        one = self.pods.get(key[1], key[0])
+        return Ref("Pod", one.name, one.uid, one.namespace) if one is not None else None
+
+
+# ---- how objects are read
+
+
+def _stored(value: NodeClaim | NodeObject) -> Stored[Any]:
+    return Stored(("", value.name), value.meta.uid, version_of(value.meta.version), value)
+
+
+def _kept(read: Callable[[Any], Any]) -> Callable[[Any], Stored[Any]]:
+    return lambda wire: _stored(read(wire))
+
+
+def _provider(one: Stored[Any]) -> Iterable[Hashable]:
+    return (one.value.provider_id,) if one.value.provider_id else ()
+
+
+def _pool(one: Stored[NodeClaim]) -> Iterable[Hashable]:
+    return (one.value.pool,) if one.value.pool else ()
+
+
+def _told_its_kind(kind: Kind, read: Callable[[Fields], V]) -> Callable[[Fields], V]:
+    """Items of a list do not say what they are; readers of files want to hear it."""
+    told = {"apiVersion": kind.api_version, "kind": kind.name}
+    return lambda wire: read(Fields({**told, **wire.wire}, wire.path))
+
+
+def _whole(wire: Fields) -> Fields:
+    return wire
+
+
+def _labels(wire: Fields) -> dict[str, str]:
+    return wire.map("metadata").labels("labels")
+
+
+def _priority(wire: Fields) -> tuple[int, bool]:
+    return wire.whole("value", -(2**31), 2**31) or 0, wire.flag("globalDefault")
+
+
+def _attachment(wire: Fields) -> Attachment:
+    spec = wire.map("spec")
+    return Attachment(spec.text("nodeName") or "", spec.map("source").text("persistentVolumeName") or "")
+
+
+def _named(read: Callable[[Fields, str], V]) -> Callable[[Fields], V]:
+    return lambda wire: read(wire, pod_wire.named(wire.map("metadata")))

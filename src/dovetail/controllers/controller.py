@@ -1,0 +1,203 @@
+"""All loops, put together: what watches, what decides, what acts, and the one owner of every task.
+
+    watches ─▶ stores ─▶ listeners ─▶ queues ─▶ core ─▶ hands ─▶ API server and cloud
+                                                              │
+                            watches ◀────────────────────────┘
+
+Nothing is decided before every store has been filled once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, cast
+
+from dovetail.api import scheduler_config
+from dovetail.api.pod_stream import PodRecord
+from dovetail.clouds.port import Cloud, CloudError
+from dovetail.controllers.act import Hands
+from dovetail.controllers.batching import Batcher, Window
+from dovetail.controllers.claims import Claims
+from dovetail.controllers.cluster import Cluster, Scope
+from dovetail.controllers.draining import Evictions, Pods
+from dovetail.controllers.machines import Machines
+from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.pools import Pools
+from dovetail.controllers.provisioning import Provisioner, Solve
+from dovetail.controllers.snapshots import Snapshots
+from dovetail.controllers.telling import Telling
+from dovetail.controllers.upkeep import Upkeep
+from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.effects import Ref
+from dovetail.core.nodepools import NodeClassRef
+from dovetail.core.pods import PodState
+from dovetail.core.scheduling.problem import Options
+from dovetail.kube import watch
+from dovetail.kube.client import Client
+from dovetail.kube.clock import Clock
+from dovetail.kube.watch import Source
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a user may choose."""
+
+    window: Window = field(default_factory=Window)
+    options: Options = field(default_factory=Options)
+    spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS
+    overlays: bool = True
+    buffers: bool = False
+    static: bool = False
+    region: str = ""
+
+
+class Controller:
+    """One process's worth of loops over one cluster and one cloud."""
+
+    def __init__(
+        self,
+        client: Client,
+        cloud: Cloud,
+        telling: Telling,
+        solve: Solve,
+        choices: Choices | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        chosen = choices or Choices()
+        self.clock = clock or Clock()
+        now = self.clock.wall
+        self.client, self.cloud, self.telling, self.choices = client, cloud, telling, chosen
+        scope = Scope(cloud.node_class_kinds, chosen.overlays, chosen.buffers, by_owner=bool(chosen.spread.constraints))
+        self.cluster = Cluster(scope)
+        self.nominations = Nominations(2 * chosen.window.longest)
+        self.snapshots = Snapshots(self.cluster, self.nominations, chosen.spread)
+        self.catalogs = CatalogCache(cloud.market, region=chosen.region, stopwatch=time.perf_counter)
+        self.batcher = Batcher(chosen.window)
+        self.machines = Machines(
+            cloud, self.catalogs, lambda: {one.name: one for one in self.snapshots.pools()}, now=now
+        )
+        pods = Pods(self.cluster, self.snapshots, now)
+        self.evictions = Evictions(client, self.cluster, pods, telling, _failed("evict"), now)
+        self.pools = Pools(self.cluster, self.snapshots, client, self.batcher.trigger, _failed("nodepool"), now)
+        self.hands = Hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
+        self.claims = Claims(
+            self.cluster, self.hands, cloud, pods, self.nominations, self.batcher.trigger, _failed("nodeclaim"), now
+        )
+        self.upkeep = Upkeep(self.cluster, self.hands, cloud, _failed("upkeep"), now)
+        self.provisioner = Provisioner(
+            self.cluster,
+            self.snapshots,
+            self.catalogs,
+            self.nominations,
+            self.hands,
+            telling,
+            solve,
+            self.batcher,
+            _failed("provisioning"),
+            chosen.options,
+            now=now,
+        )
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                self.cluster.watch(cast(Source, self.client), watch.Options(clock=self.clock)), name="watches"
+            )
+            group.create_task(self.telling.run(), name="events")
+            await self.cluster.synced()
+            self._start()
+            for name, loop in (
+                ("claims", self.claims.run()),
+                ("evictions", self.evictions.run()),
+                ("pools", self.pools.run()),
+                ("provisioning", self.provisioner.run()),
+                ("upkeep", self.upkeep.run()),
+            ):
+                group.create_task(loop, name=name)
+
+    def _start(self) -> None:
+        """Listen from now on, and look once at everything that is there."""
+        one = self.cluster
+        for kind, store in one.classes.items():
+            for held in store:
+                self._class_changed(kind, None, held)
+            store.listen(partial(self._class_changed, kind))
+        self.cloud.resume(held.value for held in one.claims)
+        self._layers_changed()
+        for layer in (one.overlays, one.overrides):
+            if layer is not None:
+                layer.listen(lambda old, new: self._layers_changed())
+        self.claims.listen()
+        self.pools.listen()
+        one.pods.listen(self._pod_changed)
+        for claim in one.claims:
+            self.claims.look_at_claim(claim.value)
+        for node in one.nodes:
+            self.claims.look_at(node.value)
+        for pool in one.pools:
+            self.pools.look_at(pool.value.name)
+        self.batcher.trigger()
+        _log.info("in sync: %d nodes, %d claims, %d pods", len(one.nodes), len(one.claims), len(one.pods))
+
+    def _class_changed(self, kind: Any, old: Any, new: Any) -> None:
+        held = new or old
+        ref = NodeClassRef(kind.group, kind.name, held.key[1])
+        self.cloud.set_node_class(ref, new.value.wire if new is not None else None)
+
+    def _layers_changed(self) -> None:
+        if self.cluster.overlays is not None:
+            self.catalogs.set_overlays([one.value for one in self.cluster.overlays])
+        self.catalogs.set_overrides([one.value for one in self.cluster.overrides])
+        self.batcher.trigger()
+
+    def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
+        if new is None or new.node is not None or new.state is not PodState.PENDING:
+            held = new or old
+            if held is not None:
+                self.nominations.drop(held.key)
+            return
+        known = self.nominations.get(new.key)
+        if known is None or known.uid != new.uid:
+            self.batcher.trigger()
+
+
+class _Ears:
+    """Where the hands send what changes nothing in the cluster."""
+
+    def __init__(self, telling: Telling, evictions: Evictions, pools: Pools) -> None:
+        self.say, self.count, self.observe = telling.say, telling.count, telling.observe
+        self.evict, self.health = evictions.add, pools.health
+
+
+class _Learned:
+    """What our own writes taught us."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def claim(self, answer: dict[str, Any]) -> None:
+        self._controller.cluster.learn_claim(answer)
+
+    def node(self, answer: dict[str, Any]) -> None:
+        self._controller.cluster.learn_node(answer)
+
+    def pods_of(self, claim: str) -> Iterable[Ref]:
+        one = self._controller
+        refs = (one.cluster.pod_ref(nominated.pod) for nominated in one.nominations.on(claim))
+        return [ref for ref in refs if ref is not None]
+
+
+def _failed(what: str) -> Callable[[Hashable, Exception], None]:
+    def told(key: Hashable, problem: Exception) -> None:
+        known = isinstance(problem, CloudError)
+        _log.warning("%s %s: %s", what, key, problem, exc_info=None if known else problem)
+
+    return told

@@ -1,0 +1,181 @@
+"""Pods that have to leave: what draining knows of each, and the queue that asks them to.
+
+The queue remembers for each pod the earliest deadline it was given and never loosens it. A pod that is asked politely
+is asked again after a while that grows to ten seconds; one whose time is up is deleted with what is left of its grace.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from dovetail.api import kinds
+from dovetail.api.fields import Fields
+from dovetail.api.pod_stream import PodRecord
+from dovetail.api.volumes import claims_of
+from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.queue import WorkQueue
+from dovetail.controllers.snapshots import Snapshots
+from dovetail.core import timestamps
+from dovetail.core.effects import Count, Evict, Ref, Say
+from dovetail.core.errors import BadInput
+from dovetail.core.lifecycle import drain
+from dovetail.core.lifecycle.drain import DrainPod
+from dovetail.core.nodeclaims import DISRUPTED
+from dovetail.kube.client import Client
+from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
+
+_FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
+_DONE: Final = ("Succeeded", "Failed")
+_FOREVER: Final = "true"
+#: What the API server says when more than one disruption budget covers a pod.
+_SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+
+
+def protected(pod: PodRecord, now: float) -> bool:
+    """Whether do-not-disrupt holds: for ever, or for a time since the pod started."""
+    note = pod.rare.do_not_disrupt
+    if not note:
+        return False
+    if note == _FOREVER:
+        return True
+    try:
+        asked = timestamps.duration(note)
+    except BadInput:
+        return False
+    return asked > 0 and (not pod.started or now < pod.started + asked)
+
+
+class Pods:
+    """Pods on a node as draining sees them."""
+
+    def __init__(self, cluster: Cluster, snapshots: Snapshots, now: Callable[[], float] = time.time) -> None:
+        self._cluster, self._snapshots, self._now = cluster, snapshots, now
+
+    def on(self, node: str) -> tuple[DrainPod, ...]:
+        return tuple(self.of(one) for one in self._cluster.pods.on_node(node))
+
+    def of(self, pod: PodRecord) -> DrainPod:
+        shape = self._snapshots.shape_of(pod)
+        draft = pod.form.draft(self._cluster.drafts)
+        return DrainPod(
+            Ref("Pod", pod.name, pod.uid, pod.namespace),
+            daemon=pod.owner.kind == "DaemonSet",
+            mirror=pod.owner.kind == "Node",
+            critical=draft.spec.get("priorityClassName") in drain.CRITICAL,
+            tolerates=any(one.tolerates(DISRUPTED) for one in shape.tolerations),
+            finished=pod.phase in _DONE,
+            deleting=pod.rare.deletion or None,
+            grace=None if pod.grace is None else float(pod.grace),
+            protected=protected(pod, self._now()),
+        )
+
+    def volumes_kept(self, node: str) -> frozenset[str]:
+        """The persistent volumes of pods that stay on a node to its end."""
+        now, kept = self._now(), set()
+        for pod in self._cluster.pods.on_node(node):
+            if drain.is_drainable(self.of(pod), now):
+                continue
+            spec = Fields(pod.form.draft(self._cluster.drafts).spec)
+            for used in claims_of(spec, pod.name):
+                claim = self._cluster.volume_claims.get(used.name, pod.namespace)
+                if claim is not None:
+                    kept.add(claim.value.volume)
+        return frozenset(kept)
+
+
+class Ears(Protocol):
+    def say(self, event: Say) -> None: ...
+    def count(self, one: Count) -> None: ...
+
+
+@dataclass(slots=True)
+class Evictions:
+    """The queue of pods that are asked to leave."""
+
+    client: Client
+    cluster: Cluster
+    pods: Pods
+    ears: Ears
+    failed: Callable[[Ref, Exception], None]
+    now: Callable[[], float] = time.time
+    _asked: dict[Ref, Evict] = field(default_factory=dict)
+    _queue: WorkQueue[Ref] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._queue = WorkQueue(self._one, self.failed, first_retry=_FIRST_RETRY, last_retry=_LAST_RETRY)
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def add(self, asked: Evict) -> None:
+        known = self._asked.get(asked.pod)
+        if known is None:
+            self._asked[asked.pod] = asked
+            self._queue.add(asked.pod)
+            return
+        if asked.deadline is not None and (known.deadline is None or asked.deadline < known.deadline):
+            self._asked[asked.pod] = asked
+            self._queue.add(asked.pod)
+
+    async def run(self, workers: int = 32) -> None:
+        await self._queue.run(workers)
+
+    async def _one(self, ref: Ref) -> float | None:
+        asked = self._asked.get(ref)
+        found = self.cluster.pods.get(ref.name, ref.namespace)
+        if asked is None or found is None or found.uid != ref.uid:
+            self._finished(ref)
+            return None
+        pod, now = self.pods.of(found), self.now()
+        if asked.deadline is not None and drain.must_force(pod, asked.deadline, now):
+            await self._force(ref, drain.force_grace(asked.deadline, now))
+        elif pod.finished or pod.deleting is not None:
+            self._finished(ref)
+        elif not drain.is_evictable(pod):
+            raise _NotYet("do-not-disrupt holds it")
+        else:
+            await self._ask(ref, asked)
+        return None
+
+    def _finished(self, ref: Ref) -> None:
+        self._asked.pop(ref, None)
+        self._queue.forget(ref)
+
+    async def _force(self, ref: Ref, grace: int) -> None:
+        try:
+            await self.client.delete(kinds.PODS, ref.name, ref.namespace, uid=ref.uid, grace=grace)
+        except (NotFound, Conflict):
+            self._finished(ref)
+            return
+        message = f"Deleting the pod to accommodate the terminationTime of its node; {grace} s are left"
+        self.ears.say(Say(ref, "Disrupted", message, dedupe=(ref.uid,)))
+        self._finished(ref)
+
+    async def _ask(self, ref: Ref, asked: Evict) -> None:
+        try:
+            await self.client.evict(ref.name, ref.namespace, uid=ref.uid)
+        except (NotFound, Conflict) as gone:
+            self._counted(gone.status)
+            self._finished(ref)
+            return
+        except KubeError as refused:
+            self._counted(refused.status)
+            if isinstance(refused, TooManyRequests) or _SEVERAL_BUDGETS in str(refused):
+                about = Ref("Node", asked.node)
+                self.ears.say(Say(about, "FailedDraining", f"{ref.namespace}/{ref.name}: {refused}", warning=True))
+                raise _NotYet(str(refused)) from None
+            raise
+        self._counted(201)
+        self.ears.say(Say(ref, "Evicted", "Evicted pod", dedupe=(ref.uid,)))
+        self.ears.count(Count("pods_drained_total", {"reason": ""}))
+        self._finished(ref)
+
+    def _counted(self, code: int) -> None:
+        self.ears.count(Count("pods_eviction_requests_total", {"code": str(code)}))
+
+
+class _NotYet(Exception):
+    """A pod that may not be evicted now; it is asked again later."""

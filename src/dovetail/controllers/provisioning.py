@@ -1,0 +1,210 @@
+"""Provisioning: pods that wait are planned together, and what is missing is ordered.
+
+    a pod waits ─▶ batch ─▶ snapshot ─▶ solve ─▶ claims written down, pods nominated ─▶ machines.launch takes over
+
+Nothing is planned while a claim nobody here remembers is still being launched: what it will be, and whom it was for, is
+not known yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from dovetail.clouds.port import CloudError
+from dovetail.controllers.act import Hands
+from dovetail.controllers.batching import Batcher
+from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.snapshots import Snapshots
+from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.catalog.layers import Catalog
+from dovetail.core.effects import Count, Create, Observe, Ref, Say
+from dovetail.core.lifecycle import hashes, ordering, pools
+from dovetail.core.lifecycle.ordering import Template, Wanted
+from dovetail.core.lifecycle.pools import PoolRecord
+from dovetail.core.nodepools import NodePool
+from dovetail.core.pods import Pod
+from dovetail.core.scheduling.problem import Claim, Options, Placed, Plan, Problem, Refused
+from dovetail.core.snapshot import Snapshot
+from dovetail.kube.errors import KubeError
+
+#: So many claims are written at once; the API server's own fairness does the rest.
+CONCURRENT_CREATES: Final = 50
+#: Planning that has to wait looks again this often; usually an event comes first.
+RETRY_SECONDS: Final = 1.0
+
+
+class Solve(Protocol):
+    """Planning, here or in another process."""
+
+    async def __call__(self, problem: Problem) -> Plan: ...
+
+
+class Ears(Protocol):
+    def say(self, event: Say) -> None: ...
+    def count(self, one: Count) -> None: ...
+    def observe(self, one: Observe) -> None: ...
+
+
+@dataclass(slots=True)
+class Provisioner:
+    """Decides what to buy."""
+
+    cluster: Cluster
+    snapshots: Snapshots
+    catalogs: CatalogCache
+    nominations: Nominations
+    hands: Hands
+    ears: Ears
+    solve: Solve
+    batcher: Batcher
+    failed: Callable[[Hashable, Exception], None]
+    options: Options = field(default_factory=Options)
+    now: Callable[[], float] = time.time
+
+    async def run(self) -> None:
+        """Plan every batch until cancelled."""
+        await self.cluster.synced()
+        while True:
+            await self.batcher.batch()
+            if not await self._tried():
+                await asyncio.sleep(RETRY_SECONDS)
+                self.batcher.trigger()
+
+    async def _tried(self) -> bool:
+        try:
+            return await self.once()
+        except (CloudError, KubeError) as failed:
+            self.failed("plan", failed)
+            return False
+
+    async def once(self) -> bool:
+        """Plan what waits now; False if it has to be tried again."""
+        if self._unknown_launches():
+            return False
+        self.nominations.lapsed(self.now())
+        snapshot = self.snapshots.take()
+        if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
+            return True
+        began = time.perf_counter()
+        plan = await self.solve(self.problem(snapshot))
+        took = {"controller": "provisioner"}
+        self.ears.observe(Observe("scheduler_scheduling_duration_seconds", time.perf_counter() - began, took))
+        return await self._carry_out(plan)
+
+    def problem(self, snapshot: Snapshot) -> Problem:
+        return Problem(snapshot, self.catalogs_of(snapshot.pools), self.options)
+
+    def catalogs_of(self, every: Iterable[NodePool]) -> dict[str, Catalog]:
+        now = self.now()
+        usable = (one for one in every if one.ready and one.problem is None)
+        return {one.name: self.catalogs.catalog(one, now) for one in usable}
+
+    def _unknown_launches(self) -> bool:
+        return any(
+            not one.value.provider_id
+            and not one.value.is_deleting
+            and self.cluster.manages(one.value)
+            and not self.nominations.is_target(one.value.name)
+            for one in self.cluster.claims
+        )
+
+    # ---- carrying out
+
+    async def _carry_out(self, plan: Plan) -> bool:
+        until = self.now() + self.nominations.window
+        for placed in plan.placed:
+            self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
+            self._told(placed)
+        for refused in plan.refused:
+            self._refused(refused)
+        gate = asyncio.Semaphore(CONCURRENT_CREATES)
+        results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
+        return all(results)
+
+    def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
+        real = [((pod.namespace, pod.name), pod.uid) for pod in pods]
+        self.nominations.nominate(real, target, until)
+
+    async def _order(self, gate: asyncio.Semaphore, planned: Claim) -> bool:
+        record = self.cluster.pool(planned.pool.name)
+        if record is None or record.meta.deleting is not None:
+            return False
+        over = pools.exceeded(record, self.cluster.capacities(record.name))
+        if over:
+            self._failed(record, over)
+            return False
+        async with gate:
+            try:
+                answer = await self.hands.create(_create(record, planned))
+            except KubeError as failed:
+                self._failed(record, str(failed))
+                return False
+        name = self._written(planned, answer)
+        relaxed = "true" if planned.min_values_relaxed else "false"
+        created = {"reason": "provisioned", "nodepool": record.name, "min_values_relaxed": relaxed}
+        self.ears.count(Count("nodeclaims_created_total", created))
+        for pod in planned.pods:
+            self._nominated(pod, f"Pod should schedule on: nodeclaim/{name}")
+        return True
+
+    def _written(self, planned: Claim, answer: dict[str, Any] | None) -> str:
+        """Remember who goes there before anybody hears that it is there. Where nothing is written, the pods are still
+        spoken for: they are told of once."""
+        if answer is None:
+            self._nominate(planned.name, planned.pods, None)
+            return planned.name
+        name = str(answer["metadata"]["name"])
+        self._nominate(name, planned.pods, None)
+        self.cluster.learn_claim(answer, new=True)
+        return name
+
+    def _failed(self, record: PoolRecord, why: str) -> None:
+        about = Ref("NodePool", record.name, record.meta.uid)
+        self.ears.say(Say(about, "FailedCreate", f"Creating a NodeClaim failed: {why}", warning=True))
+
+    def _told(self, placed: Placed) -> None:
+        for pod in placed.pods:
+            self._nominated(pod, f"Pod should schedule on: node/{placed.node.name}")
+
+    def _nominated(self, pod: Pod, message: str) -> None:
+        self.ears.say(Say(_ref(pod), "Nominated", message, dedupe=(pod.uid,)))
+
+    def _refused(self, refused: Refused) -> None:
+        message = f"Failed to schedule pod, {refused.reason}"
+        if refused.nearest_miss:
+            message = f"{message}; nearest: {refused.nearest_miss}"
+        for pod in refused.pods:
+            said = Say(_ref(pod), "FailedScheduling", message, warning=True, dedupe=(pod.uid,), quiet_seconds=300.0)
+            self.ears.say(said)
+
+
+def _ref(pod: Pod) -> Ref:
+    return Ref("Pod", pod.name, pod.uid, pod.namespace)
+
+
+def _create(record: PoolRecord, planned: Claim) -> Create:
+    wanted = Wanted(
+        planned.requirements,
+        planned.requests,
+        planned.min_values_relaxed,
+        any(one.price_overlaid for one in planned.types),
+        any(one.capacity_overlaid for one in planned.types),
+    )
+    claim = ordering.ordered(template_of(record), wanted, "")
+    return Create(claim, f"{record.name}-", tuple(one.name for one in planned.types))
+
+
+def template_of(record: PoolRecord) -> Template:
+    return Template(
+        record.pool,
+        record.meta.uid,
+        hashes.pool_hash(record.template),
+        record.annotations,
+        record.grace,
+        record.expire_after,
+    )

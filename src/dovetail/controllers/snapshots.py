@@ -1,0 +1,190 @@
+"""From what is watched to what planning sees: one moment of the cluster, made of the same readers as a user's files.
+
+What changes all the time is small (pods that came and went, a Node's readiness); what is large and stays the same is
+kept: shapes for as long as nothing they refer to changes, pools and daemons by the generations of their stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from dovetail.api import kubelets, nodes, pods, scheduler_config, workloads
+from dovetail.api.disruption_budgets import Budgets
+from dovetail.api.live import machines
+from dovetail.api.pod_stream import PodRecord
+from dovetail.api.pods import Shapes, Surroundings
+from dovetail.api.volumes import Storage
+from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.nominations import Nominations
+from dovetail.core.errors import BadInput
+from dovetail.core.nodepools import NodeClassRef, NodePool
+from dovetail.core.nodes import Node
+from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
+from dovetail.core.snapshot import Snapshot
+from dovetail.kube.store import Store
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class Snapshots:
+    def __init__(
+        self,
+        cluster: Cluster,
+        nominations: Nominations,
+        spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS,
+    ) -> None:
+        self._cluster, self._nominations, self._spread = cluster, nominations, spread
+        self._around: tuple[tuple[int, ...], Surroundings] | None = None
+        self._shapes: tuple[Surroundings, Shapes] | None = None
+        self._pools: tuple[tuple[int, ...], tuple[NodePool, ...]] | None = None
+        self._daemons: tuple[tuple[int, ...], tuple[DaemonSet, ...]] | None = None
+
+    def take(self) -> Snapshot:
+        """The cluster now, with planned pods where they were planned to go."""
+        pools = self.pools()
+        held = tuple(self._nodes({one.name: one for one in pools}))
+        return Snapshot(
+            nodes=held,
+            pods=tuple(self._placed(held)),
+            pools=pools,
+            daemons=self.daemons(),
+            namespaces=self._namespaces(),
+        )
+
+    # ---- what stays the same for long
+
+    def surroundings(self) -> Surroundings:
+        """What a pod's meaning depends on; the same object for as long as none of it changes."""
+        one = self._cluster
+        stores: tuple[Store[Any], ...] = (
+            one.volume_claims,
+            one.volumes,
+            one.storage_classes,
+            one.priorities,
+            one.runtimes,
+            one.limit_ranges,
+        )
+        seen = tuple(store.generation for store in stores)
+        if self._around is None or self._around[0] != seen:
+            self._around = (seen, self._read_surroundings())
+        return self._around[1]
+
+    def _read_surroundings(self) -> Surroundings:
+        one = self._cluster
+        storage = Storage()
+        storage.claims.update((held.key, held.value) for held in one.volume_claims)
+        storage.volumes.update((held.key[1], held.value) for held in one.volumes)
+        storage.classes.update((held.key[1], held.value) for held in one.storage_classes)
+        return Surroundings(
+            storage=storage,
+            priorities={held.key[1]: held.value[0] for held in one.priorities},
+            default_priority=next((held.value[0] for held in one.priorities if held.value[1]), 0),
+            runtimes={held.key[1]: held.value for held in one.runtimes},
+            limit_ranges={held.key[0]: held.value for held in one.limit_ranges},
+            spread=self._spread,
+        )
+
+    def shape_of(self, pod: PodRecord) -> Shape:
+        """What planning sees of one pod."""
+        around = self.surroundings()
+        if self._shapes is None or self._shapes[0] is not around:
+            self._shapes = (around, Shapes(around))
+        return self._shapes[1].shape(pod.form.draft(self._cluster.drafts))
+
+    def pools(self) -> tuple[NodePool, ...]:
+        """Every pool of ours, with the kubelet settings of its node class where it has none of its own."""
+        one = self._cluster
+        seen = (one.pools.generation, *(store.generation for store in one.classes.values()))
+        if self._pools is None or self._pools[0] != seen:
+            self._pools = (seen, tuple(self._read_pools()))
+        return self._pools[1]
+
+    def _read_pools(self) -> Iterator[NodePool]:
+        for held in self._cluster.pools:
+            record = held.value
+            if record.problem:
+                yield record.pool
+            elif self._is_ours(record.pool.node_class):
+                yield record.pool if record.own_kubelet else self._with_class(record.pool)
+
+    def _is_ours(self, ref: NodeClassRef) -> bool:
+        return any(kind.group == ref.group and kind.name == ref.kind for kind in self._cluster.classes)
+
+    def _with_class(self, pool: NodePool) -> NodePool:
+        ref = pool.node_class
+        for kind, store in self._cluster.classes.items():
+            held = store.get(ref.name) if (kind.group, kind.name) == (ref.group, ref.kind) else None
+            if held is None:
+                continue
+            try:
+                kubelet = kubelets.read(held.value.map("spec"), "kubelet")
+            except BadInput as bad:
+                return replace(pool, ready=False, problem=f"{ref.kind} {ref.name}: {bad}")
+            return pool if kubelet is None else replace(pool, kubelet=kubelet)
+        return pool
+
+    def daemons(self) -> tuple[DaemonSet, ...]:
+        around = self.surroundings()
+        seen = (self._cluster.daemons.generation, id(around))
+        if self._daemons is None or self._daemons[0] != seen:
+            self._daemons = (seen, tuple(self._read_daemons(around)))
+        return self._daemons[1]
+
+    def _read_daemons(self, around: Surroundings) -> Iterator[DaemonSet]:
+        shapes = Shapes(around)
+        for held in self._cluster.daemons:
+            one = held.value
+            shape = shapes.daemon(one.draft)
+            if shape.problem == pods.NO_DEVICES:
+                continue
+            tolerated = (*shape.tolerations, *workloads.DAEMON_TOLERATIONS)
+            yield DaemonSet(one.owner.name, replace(shape, tolerations=tolerated, problem=None), one.namespace)
+
+    def _namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        found = {held.key[1]: {_NAME_LABEL: held.key[1], **held.value} for held in self._cluster.namespaces}
+        return MappingProxyType(found)
+
+    # ---- what changes
+
+    def _nodes(self, pools: Mapping[str, NodePool]) -> Iterator[Node]:
+        one = self._cluster
+        every = nodes.Machines(
+            {held.key[1]: machines.of_node(held.value) for held in one.nodes},
+            {held.key[1]: machines.of_claim(held.value) for held in one.claims},
+            {held.key[1]: held.value for held in one.csi_nodes},
+        )
+        return nodes.merged(every, pools)
+
+    def _placed(self, held: tuple[Node, ...]) -> Iterator[Pod]:
+        leaving = {one.name for one in held if one.leaving}
+        names = self._names()
+        budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
+        for pod in self._cluster.pods.pods(self.surroundings()):
+            if pod.state is PodState.PENDING and self._nominations:
+                yield self._as_planned(pod, names, leaving)
+            elif budgets is not None and pod.state is PodState.BOUND and pod.node in leaving:
+                yield self._staying(pod, budgets)
+            else:
+                yield pod
+
+    def _names(self) -> Mapping[str, str]:
+        """What a target is called by now: a claim that has registered goes by its Node's name."""
+        return {one.key[1]: one.value.node_name for one in self._cluster.claims if one.value.node_name}
+
+    def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str]) -> Pod:
+        planned = self._nominations.get((pod.namespace, pod.name))
+        if planned is None or planned.uid != pod.uid:
+            return pod
+        target = names.get(planned.target, planned.target)
+        return pod if target in leaving else replace(pod, node=target, state=PodState.BOUND)
+
+    def _staying(self, pod: Pod, budgets: Budgets) -> Pod:
+        """A pod that may not be moved goes down with its node; nobody looks for another place for it."""
+        record = self._cluster.pods.get(pod.name, pod.namespace)
+        if record is None:
+            return pod
+        wire = record.wire(self._cluster.drafts)
+        return replace(pod, state=PodState.WAITING) if wire.protected or budgets.hold(wire) else pod

@@ -1,0 +1,164 @@
+"""NodePools as objects that say how they are: whether they are valid, whether their node class is ready, how much
+they have, and whether their machines come up (§1.1, §2.7, §2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from dovetail.core import conditions
+from dovetail.core.conditions import Condition, Conditions, ConditionSet, Moment, Status
+from dovetail.core.effects import Health
+from dovetail.core.lifecycle import hashes, health
+from dovetail.core.lifecycle.hashes import Template
+from dovetail.core.lifecycle.health import Window
+from dovetail.core.nodeclaims import NO_LABELS, POOL_HASH, POOL_HASH_VERSION, Meta
+from dovetail.core.nodepools import NodePool
+from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, PODS, Resources, quantity_of
+
+VALIDATED: Final = "ValidationSucceeded"
+CLASS_READY: Final = "NodeClassReady"
+REGISTRATION_HEALTHY: Final = "NodeRegistrationHealthy"
+POOL_CONDITIONS: Final = ConditionSet("Ready", (VALIDATED, CLASS_READY))
+NODES: Final = "nodes"
+#: What a pool without nodes has.
+EMPTY: Final = Resources(dict.fromkeys((CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES), 0))
+#: 720 hours: what the API server fills in where nothing is said.
+DEFAULT_EXPIRY: Final = 720 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRecord:
+    """A NodePool and all that is said of it. `problem` is why it cannot be used, "" if it can."""
+
+    meta: Meta
+    pool: NodePool
+    template: Template
+    annotations: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    grace: float | None = None
+    expire_after: float | None = DEFAULT_EXPIRY
+    own_kubelet: bool = False
+    problem: str = ""
+    conditions: Conditions = ()
+    nodes: int = 0
+    resources: Resources = NOTHING
+    class_generation: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+
+@dataclass(frozen=True, slots=True)
+class ClassState:
+    """A node class as its pools see it."""
+
+    ready: Condition | None = None
+    deleting: bool = False
+    generation: int = 0
+
+
+def judged(record: PoolRecord, node_class: ClassState | None, now: float) -> PoolRecord:
+    """The pool with what is said of it brought up to date."""
+    at = Moment(now, record.meta.generation)
+    held = conditions.put(record.conditions, _validated(record), at)
+    held = conditions.put(held, _class_ready(record, node_class), at)
+    return replace(record, conditions=POOL_CONDITIONS.complete(held, record.meta.created, at))
+
+
+def _validated(record: PoolRecord) -> Condition:
+    problem = record.problem or _doubled(record.pool)
+    if problem:
+        return Condition(VALIDATED, Status.FALSE, "NodePoolValidationFailed", problem)
+    return conditions.true(VALIDATED)
+
+
+def _doubled(pool: NodePool) -> str:
+    seen = set()
+    for one in (*pool.taints, *pool.startup_taints):
+        mark = (one.key, one.effect)
+        if mark in seen:
+            return f"spec: template: spec: taints: {one.key}:{one.effect} is given twice"
+        seen.add(mark)
+    return ""
+
+
+def _class_ready(record: PoolRecord, node_class: ClassState | None) -> Condition:
+    ref = record.pool.node_class
+    if node_class is None:
+        return Condition(CLASS_READY, Status.FALSE, "NodeClassNotFound", f"there is no {ref.kind} {ref.name}")
+    if node_class.deleting:
+        return Condition(CLASS_READY, Status.FALSE, "NodeClassTerminating", f"{ref.kind} {ref.name} is being deleted")
+    ready = node_class.ready
+    if ready is None or ready.status is Status.UNKNOWN:
+        message = f"{ref.kind} {ref.name} does not say yet whether it is ready"
+        return Condition(CLASS_READY, Status.FALSE, "NodeClassReadinessUnknown", message)
+    if ready.status is Status.TRUE:
+        return conditions.true(CLASS_READY)
+    return Condition(CLASS_READY, Status.FALSE, ready.reason, ready.message)
+
+
+def counted(record: PoolRecord, capacities: Iterable[Resources]) -> PoolRecord:
+    """The pool with what its nodes have together; `capacities` are those of nodes that are to stay."""
+    total, count = EMPTY, 0
+    for one in capacities:
+        total, count = total + one, count + 1
+    return replace(record, nodes=count, resources=total.merged({NODES: count}))
+
+
+def exceeded(record: PoolRecord, capacities: Iterable[Resources]) -> str:
+    """What of a pool is over its limit already, in a sentence; "" where nothing is. What just reaches it is not."""
+    has = counted(record, capacities).resources
+    for name, limit in (record.pool.limits or {}).items():
+        if has.of(name) > limit:
+            return f"{name} is limited to {quantity_of(name, limit)}, and {quantity_of(name, has.of(name))} is there"
+    return ""
+
+
+def hashed(record: PoolRecord) -> PoolRecord:
+    """The pool with its drift hash written on it."""
+    notes = {**record.meta.annotations, POOL_HASH: hashes.pool_hash(record.template), POOL_HASH_VERSION: hashes.VERSION}
+    return replace(record, meta=replace(record.meta, annotations=MappingProxyType(notes)))
+
+
+# ---- whether machines come up
+
+
+def seeded(record: PoolRecord) -> Window:
+    """What is known after a restart."""
+    held = conditions.found(record.conditions, REGISTRATION_HEALTHY)
+    return health.seeded(str(held.status) if held is not None else None)
+
+
+def must_forget(record: PoolRecord, class_generation: int) -> bool:
+    """Whether what happened before says nothing any more: the pool or its class has changed."""
+    held = conditions.found(record.conditions, REGISTRATION_HEALTHY)
+    return held is None or class_generation != record.class_generation or record.meta.generation != held.generation
+
+
+def forgotten(record: PoolRecord, class_generation: int, now: float) -> PoolRecord:
+    unknown = Condition(REGISTRATION_HEALTHY, Status.UNKNOWN, conditions.AWAITING, "object is awaiting reconciliation")
+    held = conditions.put(record.conditions, unknown, Moment(now, record.meta.generation))
+    return replace(record, conditions=_root_last(held), class_generation=class_generation)
+
+
+def health_told(record: PoolRecord, window: Window, one: Health, now: float) -> tuple[PoolRecord, Window]:
+    """One machine came up, or did not. The condition turns when the last few have turned."""
+    after = window.after(one.healthy)
+    at = Moment(now, record.meta.generation)
+    held = conditions.found(record.conditions, REGISTRATION_HEALTHY)
+    if one.healthy and after.healthy:
+        new = conditions.put(record.conditions, conditions.true(REGISTRATION_HEALTHY), at)
+    elif not one.healthy and after.healthy is False and (held is None or held.status is not Status.FALSE):
+        failed = Condition(REGISTRATION_HEALTHY, Status.FALSE, one.reason or "RegistrationFailed", one.message)
+        new = conditions.put(record.conditions, failed, at)
+    else:
+        new = record.conditions
+    return replace(record, conditions=_root_last(new)), after
+
+
+def _root_last(held: Conditions) -> Conditions:
+    root = conditions.found(held, POOL_CONDITIONS.root)
+    return held if root is None else (*conditions.without(held, POOL_CONDITIONS.root), root)
