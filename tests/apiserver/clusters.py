@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -126,6 +126,3 @@ async def serving(**options: Any) -> Any:
         connector = aiohttp.TCPConnector(ssl=context) if context else aiohttp.TCPConnector()
         async with aiohttp.ClientSession(connector=connector) as http:
             yield server, Session(server, http)
-
-
-Scenario = Callable[[], Coroutine[Any, Any, None]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.apiserver.clusters import WIDGETS, Clock, cluster, config_map, definition, deployment, refused
+from tests.apiserver.clusters import WIDGETS, Clock, cluster, config_map, definition, deployment, pod, refused
 
-from dovetail.api.kinds import CONFIG_MAPS, CRDS, DEPLOYMENTS, NODES
+from dovetail.api.kinds import CONFIG_MAPS, CRDS, DEPLOYMENTS, NODES, PODS
 from dovetail.apiserver import field_sets
 from dovetail.apiserver.objects import Objects
 from dovetail.apiserver.writes import ApplyPatch, JsonPatch, MergePatch, StrategicPatch, Write
@@ -216,6 +216,30 @@ def test_the_status_is_applied_through_its_own_door() -> None:
     assert (made["spec"]["replicas"], made["status"]) == (2, {"seen": True})
     entry = next(one for one in made["metadata"]["managedFields"] if one["manager"] == "bob")
     assert (entry["subresource"], list(entry["fieldsV1"])) == ("status", ["f:status"])
+
+
+def test_a_creator_owns_what_it_said_and_what_was_filled_in_but_not_what_the_server_added() -> None:
+    objects = cluster()
+    made = objects.create(PODS, pod(nodeSelector={"a": "b"}, activeDeadlineSeconds=5), "default", ALICE)
+    (entry,) = made["metadata"]["managedFields"]
+    spec = entry["fieldsV1"]["f:spec"]
+    assert {"f:activeDeadlineSeconds", "f:nodeSelector", "f:restartPolicy"} <= set(spec)
+    assert not {"f:tolerations", "f:priority", "f:serviceAccountName"} & set(spec)
+    assert spec["f:containers"]['k:{"name":"main"}'] == {
+        ".": {},
+        "f:image": {},
+        "f:imagePullPolicy": {},
+        "f:name": {},
+        "f:resources": {},
+        "f:terminationMessagePath": {},
+        "f:terminationMessagePolicy": {},
+    }
+
+
+def test_zero_is_owned_like_any_other_number() -> None:
+    objects = cluster()
+    made = objects.patch(DEPLOYMENTS, "web", ApplyPatch(deployment(replicas=0)), "default", write=ALICE)
+    assert "f:replicas" in made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
 
 
 def test_a_set_of_fields_survives_being_written_down() -> None:

@@ -60,6 +60,8 @@ class Field:
     #: Left out when it is empty, as the real server does.
     zero: bool = False
     inline: bool = False
+    #: Whether a message can be missing; others are there even when empty.
+    pointer: bool = False
     #: `map`, `set` or `atomic`, where lists say so.
     list_type: str = ""
     keys: tuple[str, ...] = ()
@@ -122,6 +124,7 @@ def _field(row: list[Any]) -> Field:
         type=_type(text),
         zero=bool(more.get("zero")),
         inline=bool(more.get("inline")),
+        pointer=bool(more.get("pointer")),
         list_type=more.get("list", ""),
         keys=tuple(more.get("keys", ())),
         whole=bool(more.get("whole")),

@@ -18,6 +18,7 @@ from dovetail.core.errors import BadInput
 _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MICROS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _ANY_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_ANY_MICROS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _QUANTITY_RULE: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _GO: Final = {"int": "int32", "bool": "bool", "string": "string", "float": "float64", "bytes": "[]uint8"}
 _TYPE_META: Final = ("apiVersion", "kind")
@@ -128,6 +129,8 @@ def _time(value: Any, name: str, path: str) -> str | None:
         return value
     if not value:
         return None
+    if name == "microtime" and not _ANY_MICROS.fullmatch(value):
+        raise WrongType(f'parsing time "{value}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "{value}"')
     if not _ANY_TIME.fullmatch(value):
         raise WrongType(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "{value}" as "2006"')
     # Go writes nanoseconds, which Python does not read.

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from dovetail.apiserver.objects import Objects
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
+_NODE_INFO: Final = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
 Filler = Callable[["Objects", Object, Object | None], None]
 
 
@@ -28,6 +40,12 @@ def fill(objects: Objects, kind: Kind, new: Object, old: Object | None) -> None:
     """Fill in what a client may leave out."""
     if kind in FILLERS:
         FILLERS[kind](objects, new, old)
+
+
+def admit(objects: Objects, kind: Kind, new: Object, old: Object | None) -> None:
+    """What the server adds of its own accord: nobody asked for it, so nobody owns it."""
+    if kind in ADMITTERS:
+        ADMITTERS[kind](objects, new, old)
 
 
 def section(obj: Object, name: str) -> dict[str, Any]:
@@ -42,17 +60,28 @@ def _namespace(objects: Objects, new: Object, old: Object | None) -> None:
     labels = section(new["metadata"], "labels")
     labels["kubernetes.io/metadata.name"] = new["metadata"].get("name", "")
     if old is None:
-        section(new, "spec").setdefault("finalizers", ["kubernetes"])
         new["status"] = {"phase": "Active"}
 
 
+def _admitted_namespace(objects: Objects, new: Object, old: Object | None) -> None:
+    if old is None:
+        section(new, "spec").setdefault("finalizers", ["kubernetes"])
+
+
 def _node(objects: Objects, new: Object, old: Object | None) -> None:
-    spec, status = section(new, "spec"), section(new, "status")
-    if old is None and not any(taint.get("key") == _NOT_READY for taint in spec.get("taints") or ()):
-        # Nothing goes to a node before somebody has seen it ready and taken this away.
-        spec["taints"] = [*(spec.get("taints") or ()), {"key": _NOT_READY, "effect": "NoSchedule"}]
+    section(new, "spec")
+    status = section(new, "status")
+    status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
+    status["nodeInfo"] = {**dict.fromkeys(_NODE_INFO, ""), **(status.get("nodeInfo") or {})}
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
+
+
+def _admitted_node(objects: Objects, new: Object, old: Object | None) -> None:
+    """Nothing goes to a node before somebody has seen it ready and taken this taint away."""
+    spec = section(new, "spec")
+    if old is None and not any(taint.get("key") == _NOT_READY for taint in spec.get("taints") or ()):
+        spec["taints"] = [*(spec.get("taints") or ()), {"key": _NOT_READY, "effect": "NoSchedule"}]
 
 
 def _service(objects: Objects, new: Object, old: Object | None) -> None:
@@ -64,14 +93,20 @@ def _service(objects: Objects, new: Object, old: Object | None) -> None:
         port.setdefault("targetPort", port.get("port"))
     if spec["type"] != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
-        spec.setdefault("ipFamilies", ["IPv4"])
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
-        if not spec.get("clusterIP"):
-            before = (old or {}).get("spec", {}).get("clusterIP")
-            spec["clusterIP"] = before or _free_address(objects)
-        spec["clusterIPs"] = [spec["clusterIP"]]
     if old is None:
         new["status"] = {"loadBalancer": {}}
+
+
+def _admitted_service(objects: Objects, new: Object, old: Object | None) -> None:
+    spec = new["spec"]
+    if spec["type"] == "ExternalName":
+        return
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    if not spec.get("clusterIP"):
+        before = (old or {}).get("spec", {}).get("clusterIP")
+        spec["clusterIP"] = before or _free_address(objects)
+    spec["clusterIPs"] = [spec["clusterIP"]]
 
 
 def _free_address(objects: Objects) -> str:
@@ -109,10 +144,13 @@ def _volume(objects: Objects, new: Object, old: Object | None) -> None:
 def _claim(objects: Objects, new: Object, old: Object | None) -> None:
     spec = section(new, "spec")
     spec.setdefault("volumeMode", "Filesystem")
-    if old is not None:
-        return
-    new["status"] = {"phase": "Pending"}
-    if spec.get("storageClassName") is None and (name := _default_class(objects)):
+    if old is None:
+        new["status"] = {"phase": "Pending"}
+
+
+def _admitted_claim(objects: Objects, new: Object, old: Object | None) -> None:
+    spec = new["spec"]
+    if old is None and spec.get("storageClassName") is None and (name := _default_class(objects)):
         spec["storageClassName"] = name
 
 
@@ -176,4 +214,12 @@ FILLERS: Final[Mapping[Kind, Filler]] = {
     kinds.DAEMON_SETS: defaults_workloads.daemon_set,
     kinds.JOBS: defaults_workloads.job,
     kinds.CRON_JOBS: defaults_workloads.cron_job,
+}
+ADMITTERS: Final[Mapping[Kind, Filler]] = {
+    kinds.NAMESPACES: _admitted_namespace,
+    kinds.NODES: _admitted_node,
+    kinds.PODS: defaults_pods.admitted,
+    kinds.SERVICES: _admitted_service,
+    kinds.PERSISTENT_VOLUME_CLAIMS: _admitted_claim,
+    kinds.JOBS: defaults_workloads.admitted_job,
 }

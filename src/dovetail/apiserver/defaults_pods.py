@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from dovetail.api import kinds
 from dovetail.apiserver import errors
 from dovetail.apiserver.storage import Object
-from dovetail.core import quantity
-from dovetail.core.errors import BadInput
 
 if TYPE_CHECKING:
     from dovetail.apiserver.objects import Objects
@@ -25,15 +23,30 @@ def pod(objects: Objects, new: Object, old: Object | None) -> None:
     if spec is None:
         spec = new["spec"] = {}
     pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        _request_what_is_limited(container["resources"])
+    if old is None:
+        new["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+
+
+def admitted(objects: Objects, new: Object, old: Object | None) -> None:
+    """What admission plugins add to a new pod."""
     if old is not None:
         return
-    spec.setdefault("enableServiceLinks", True)
+    spec = new["spec"]
     if spec.setdefault("serviceAccountName", "default"):
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
     _set_priority(objects, new["metadata"].get("name", ""), spec)
     _set_overhead(objects, new["metadata"].get("name", ""), spec)
     _tolerate(spec)
-    new["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+
+
+def _request_what_is_limited(resources: dict[str, Any]) -> None:
+    for name, amount in (resources.get("limits") or {}).items():
+        if resources.get("requests") is None:
+            resources["requests"] = {}
+        resources["requests"].setdefault(name, amount)
 
 
 def pod_spec(spec: dict[str, Any]) -> None:
@@ -56,16 +69,8 @@ def _container(container: dict[str, Any]) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     if not container.get("imagePullPolicy"):
         container["imagePullPolicy"] = _pull_policy(container.get("image") or "")
-    resources = container.get("resources")
-    if resources is None:
-        resources = container["resources"] = {}
-    for name, amount in (resources.get("limits") or {}).items():
-        if resources.get("requests") is None:
-            resources["requests"] = {}
-        resources["requests"].setdefault(name, amount)
-    for listed in ("limits", "requests"):
-        if resources.get(listed):
-            resources[listed] = {name: _canonical(amount) for name, amount in resources[listed].items()}
+    if container.get("resources") is None:
+        container["resources"] = {}
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
@@ -79,14 +84,6 @@ def _container(container: dict[str, Any]) -> None:
 def _pull_policy(image: str) -> str:
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in ("", "latest") and "@" not in image else "IfNotPresent"
-
-
-def _canonical(amount: Any) -> Any:
-    """A quantity as the server writes it; a bad one is left for the rules to name."""
-    try:
-        return str(quantity.parse(amount))
-    except BadInput:
-        return amount
 
 
 def _volume(volume: dict[str, Any]) -> None:

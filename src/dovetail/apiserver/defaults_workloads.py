@@ -59,6 +59,10 @@ def stateful_set(objects: Objects, new: Object, old: Object | None) -> None:
     spec["updateStrategy"] = strategy
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0, **(strategy.get("rollingUpdate") or {})}
+    for claim in spec.get("volumeClaimTemplates") or ():
+        claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
+        if claim.get("spec"):
+            claim["spec"].setdefault("volumeMode", "Filesystem")
     _no_status(new, old, {"replicas": 0, "availableReplicas": 0})
 
 
@@ -85,6 +89,13 @@ def job(objects: Objects, new: Object, old: Object | None) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
     _no_status(new, old)
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels and not new["metadata"].get("labels"):
+        new["metadata"]["labels"] = dict(labels)
+
+
+def admitted_job(objects: Objects, new: Object, old: Object | None) -> None:
+    spec = _spec(new)
     if old is None and not spec.get("manualSelector"):
         _select_own_pods(new, spec)
 

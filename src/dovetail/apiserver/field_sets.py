@@ -81,6 +81,8 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) ->
     if kind is dict and isinstance(shape, Struct) and (_filled(old) or _filled(new)):
         _compare_maps(old, new, shape, path, found)
     elif kind is list and isinstance(shape, Keyed):
+        if shape.optional and old is MISSING and new:
+            found.maps.add(path)
         _compare_items(_by_key(old, shape), _by_key(new, shape), shape, path, found)
     elif kind is list and isinstance(shape, Unordered):
         had, has = _values(old), _values(new)
@@ -91,15 +93,18 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) ->
 
 
 def _compare_maps(old: Any, new: Any, shape: Struct, path: Path, found: Difference) -> None:
-    if shape.is_map and old is MISSING:
+    if old is MISSING:
         found.maps.add(path)
-    elif shape.is_map and new is MISSING:
+    elif new is MISSING:
         found.removed.add(path)
     before: dict[str, Any] = {} if old is MISSING else old
     after: dict[str, Any] = {} if new is MISSING else new
     for name in {**before, **after} if before else after:
-        step = (*path, f"f:{name}")
-        _compare(before.get(name, MISSING), after.get(name, MISSING), shape.child(name), step, found)
+        child, now = shape.child(name), after.get(name, MISSING)
+        # What cannot be missing is there, if only empty, as soon as what it stands in is.
+        is_part = type(now) is dict and isinstance(child, Struct) and not child.is_map
+        was = before.get(name, {} if is_part and old is not MISSING else MISSING)
+        _compare(was, now, child, (*path, f"f:{name}"), found)
 
 
 def _compare_items(before: dict[str, Any], after: dict[str, Any], shape: Keyed, path: Path, found: Difference) -> None:

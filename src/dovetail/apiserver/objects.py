@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
-from dovetail.apiserver import deletion, errors, event_versions, managed_fields, metadata, patches, rules
+from dovetail.apiserver import defaults, deletion, errors, event_versions, managed_fields, metadata, patches, rules
 from dovetail.apiserver.managed_fields import Manager
 from dovetail.apiserver.resources import Registry, Resource
 from dovetail.apiserver.selectors import Fields, Term, parse_fields, parse_labels
@@ -95,7 +95,7 @@ class Objects:
         new = _copied(obj)
         self._place(resource, new, new.get("metadata", {}).get("namespace") or "")
         old = self.get(kind, *_named(new))
-        return self._replace(resource, new, old, subresource, Manager(write.manager, subresource), write)
+        return self._replace(resource, new, old, Manager(write.manager, subresource), write)
 
     def patch(
         self, kind: Kind, name: str, patch: Patch, namespace: str = "", *, subresource: str = "", write: Write = PLAIN
@@ -111,7 +111,7 @@ class Objects:
         if new["metadata"].get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
             cause = errors.bad_value("metadata.uid", new["metadata"]["uid"], "field is immutable")
             raise errors.invalid(kind, name, [cause])
-        return self._replace(resource, new, old, subresource, Manager(write.manager, subresource), write)
+        return self._replace(resource, new, old, Manager(write.manager, subresource), write)
 
     def store_as_is(self, kind: Kind, obj: Object, write: Write = PLAIN) -> Object:
         """Replace an object with no rule but ownership asked: for what only the server itself may change."""
@@ -178,16 +178,14 @@ class Objects:
         if found.fields == ("Terminating",):
             raise errors.terminating(resource.kind, obj["metadata"].get("name", ""), namespace)
 
-    def _replace(
-        self, resource: Resource, new: Object, old: Object, subresource: str, manager: Manager, write: Write
-    ) -> Object:
+    def _replace(self, resource: Resource, new: Object, old: Object, manager: Manager, write: Write) -> Object:
         name = old["metadata"]["name"]
         self._check_preconditions(resource, new["metadata"], old["metadata"])
         metadata.carry_over(new["metadata"], old["metadata"])
         if new["metadata"].get("namespace", "") != old["metadata"].get("namespace", ""):
             raise errors.bad_request("the namespace of the object does not match the namespace on the URL")
         assert name == new["metadata"]["name"]
-        new = rules.narrow(resource, new, old, subresource)
+        new = rules.narrow(resource, new, old, manager.subresource)
         return self._finish(resource, new, old, manager, write)
 
     def _check_preconditions(self, resource: Resource, new: dict[str, Any], old: dict[str, Any]) -> None:
@@ -203,14 +201,16 @@ class Objects:
             raise errors.conflict(resource.kind, name)
 
     def _finish(self, resource: Resource, new: Object, old: Object | None, manager: Manager, write: Write) -> Object:
-        """Defaults, rules, admission, ownership, storage."""
+        """Defaults, ownership, admission, rules, storage: what the server adds after the second is nobody's."""
         rules.prepare(self, resource, new, old, write)
+        managed_fields.track(resource, new, old, manager, self.now())
+        if resource.definition is None:
+            defaults.admit(self, resource.kind, new, old)
         for admit in self.admission:
             admit(resource.kind, new, old)
         rules.check(resource, new, old, manager.subresource)
         if old is not None:
             metadata.count_generation(resource, new, old)
-        managed_fields.track(resource, new, old, manager, self.now())
         return self._commit(resource, new, old, write)
 
     def _commit(self, resource: Resource, new: Object, old: Object | None, write: Write) -> Object:
@@ -244,7 +244,7 @@ class Objects:
         if old is None:
             metadata.birth(resource, new["metadata"], self.now())
             return self._finish(resource, new, None, manager, write)
-        return self._replace(resource, new, old, subresource, manager, write)
+        return self._replace(resource, new, old, manager, write)
 
 
 def _named(obj: Object) -> tuple[str, str]:

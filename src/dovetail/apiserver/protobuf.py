@@ -20,13 +20,15 @@ _MAGIC: Final = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIGN: Final = 1 << 63
 _DEEPEST: Final = 100
+#: How reading fails where the bytes are not what the types say: a number for a text, an end too soon.
+_NO_MESSAGE: Final = (IndexError, ValueError, TypeError, AttributeError, OverflowError, msgspec.DecodeError, OSError)
 
 
 def decode(body: bytes) -> dict[str, Any]:
     """An object, with its `apiVersion` and `kind`."""
     try:
         return _object(body)
-    except (IndexError, ValueError, UnicodeDecodeError, msgspec.DecodeError, OverflowError) as problem:
+    except _NO_MESSAGE as problem:
         raise errors.bad_request(f"error decoding protobuf: {problem}") from None
 
 

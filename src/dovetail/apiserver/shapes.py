@@ -10,7 +10,7 @@ Where nothing is said, maps are merged and lists are replaced.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +45,8 @@ class Keyed:
     merge_key: str = ""
     #: What a key is when an item leaves it out.
     otherwise: Mapping[str, str] = field(default_factory=dict)
+    #: Whether it can be missing as such, and is then owned as such by whoever makes it.
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +92,7 @@ def _list_of_schema(schema: Mapping[str, Any]) -> Shape:
             keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
             properties = items.get("properties") or {}
             otherwise = {key: properties[key]["default"] for key in keys if "default" in properties.get(key, {})}
-            return Keyed(keys, of_schema(items), otherwise=otherwise) if keys else WHOLE
+            return Keyed(keys, of_schema(items), otherwise=otherwise, optional=True) if keys else WHOLE
         case "set":
             return SET
         case _:
@@ -121,12 +123,13 @@ def _of_field(one: Field) -> Shape:
         case MapOf(element):
             return Struct(rest=_of_type(element), is_map=True)
         case kind:
-            return _of_type(kind)
+            found = _of_type(kind)
+            return replace(found, is_map=True) if one.pointer and isinstance(found, Struct) else found
 
 
 def _of_list(one: Field, element: Type) -> Shape:
     if one.list_type == "map" and one.keys:
-        return Keyed(one.keys, _of_element(element), one.merge_key or "", _defaults(element, one.keys))
+        return Keyed(one.keys, _of_element(element), one.merge_key or "", _defaults(element, one.keys), one.zero)
     if one.list_type == "set":
         return Unordered(merges=one.merge_key is not None)
     if one.merge_key:

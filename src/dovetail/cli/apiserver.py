@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import AsyncIterator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -70,6 +71,21 @@ def _definitions(flags: Namespace, console: Console) -> list[dict[str, Any]]:
 
 
 async def _serve(flags: Namespace, console: Console, definitions: list[dict[str, Any]], path: Path) -> None:
+    with _told_to_end() as ended:
+        async with _listening(flags) as server:
+            _install(server, definitions)
+            # Readable by its owner alone: it holds the token.
+            files.write_whole(str(path), [json.dumps(server.kubeconfig(), indent=2)], mode=0o600)
+            try:
+                _tell(console, flags, server.url, path)
+                await ended.wait()
+            finally:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+@contextlib.asynccontextmanager
+async def _listening(flags: Namespace) -> AsyncIterator[EmbeddedServer]:
     from dovetail.apiserver.server import EmbeddedServer, Options
 
     options = Options(
@@ -79,19 +95,13 @@ async def _serve(flags: Namespace, console: Console, definitions: list[dict[str,
         controllers=not flags.no_controllers,
         fake_kubelet=flags.fake_kubelet,
     )
-    try:
-        async with EmbeddedServer(options) as server:
-            _install(server, definitions)
-            # Readable by its owner alone: it holds the token.
-            files.write_whole(str(path), [json.dumps(server.kubeconfig(), indent=2)], mode=0o600)
-            try:
-                _tell(console, flags, server.url, path)
-                await _until_told()
-            finally:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-    except OSError as problem:
-        raise BadInput(f"cannot listen on {flags.bind}, port {flags.port}: {problem.strerror or problem}") from None
+    async with contextlib.AsyncExitStack() as opened:
+        try:
+            server = await opened.enter_async_context(EmbeddedServer(options))
+        except OSError as problem:
+            why = problem.strerror or str(problem)
+            raise BadInput(f"cannot listen on {flags.bind}, port {flags.port}: {why}") from None
+        yield server
 
 
 def _install(server: EmbeddedServer, definitions: list[dict[str, Any]]) -> None:
@@ -114,13 +124,15 @@ def _tell(console: Console, flags: Namespace, url: str, path: Path) -> None:
         console.note(f"{flags.bind} can be reached from elsewhere; whoever has the token may do everything")
 
 
-async def _until_told() -> None:
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[asyncio.Event]:
+    """Set when somebody presses Ctrl-C or ends the process politely."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, ended.set)
     try:
-        await ended.wait()
+        yield ended
     finally:
         for one in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(one)

@@ -46,6 +46,7 @@ VERBS: Final = (
     Verb(("explain", "node"), "explain_node", "what is on a node, what room is left, what it costs"),
     Verb(("dump",), "dump", "a live cluster as one file that every command reads back"),
     Verb(("run",), "run", "the controller: buy nodes for pods that wait, on a live cluster"),
+    Verb(("apiserver",), "apiserver", "an embedded Kubernetes API server to try things on"),
     Verb(("install",), "install", "what a cluster needs for it: definitions, roles, the deployment"),
     Verb(("version",), "version", "print the version"),
     Verb(("completion",), "completion", "print a completion script for your shell"),
