@@ -91,12 +91,12 @@ def _controller(
     from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
     from dovetail.controllers.controller import Controller
     from dovetail.controllers.node_api import Nodes
-    from dovetail.controllers.solving import solve_aside
+    from dovetail.controllers.solving import Aside
     from dovetail.controllers.telling import Telling
     from dovetail.kube.events import Recorder
 
     cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
-    controller = Controller(client, cloud, Telling(Recorder(client), metrics), solve_aside, choices)
+    controller = Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), choices)
     return controller.run, lambda: controller.cluster.is_synced
 
 

@@ -23,16 +23,16 @@ def numbered(number: int) -> Shape:
     return shape(labels=(("app", "db"), ("apps.kubernetes.io/pod-index", str(number))))
 
 
-def test_labels_nobody_asks_about_do_not_tell_pods_apart() -> None:
-    assert queued(*(Pod(f"db-{number}", numbered(number), f"uid-{number}") for number in range(3))) == [
-        ["db-0", "db-1", "db-2"]
-    ]
+def test_labels_nobody_asks_about_do_not_tell_families_apart() -> None:
+    compiled = Compiled(world(tuple(Pod(f"db-{number}", numbered(number)) for number in range(3))))
+    assert len({compiled.known(numbered(number)).family for number in range(3)}) == 1
 
 
-def test_labels_somebody_asks_about_tell_pods_apart() -> None:
+def test_labels_somebody_asks_about_tell_families_apart() -> None:
     together = shape(labels=(("app", "web"),), near=near(labels.ZONE, app("db")))
-    others = Pod("db", shape(labels=(("app", "db"),)), "uid-1"), Pod("web", shape(labels=(("app", "web"),)), "uid-2")
-    assert queued(Pod("seeks", together, "uid-0"), *others) == [["seeks"], ["db"], ["web"]]
+    plain = shape(labels=(("app", "db"),)), shape(labels=(("app", "web"),))
+    compiled = Compiled(world((Pod("seeks", together),)))
+    assert len({compiled.known(one).family for one in (together, *plain)}) == 3
 
 
 def test_equal_shapes_wait_in_one_queue_though_they_are_different_objects() -> None:

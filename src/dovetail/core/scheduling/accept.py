@@ -71,7 +71,9 @@ class Acceptor:
             allowance = most if ticket.quotas is None else _rationed(chosen, ticket.quotas, most)
             accepts = chosen.market.__and__ if free else self._accepting(bin_, chosen)
             if allowance > 0 and (types := accepts(base)):
-                types, count = _largest(room, accepts, types, allowance)
+                count = 1
+                if allowance > 1:
+                    types, count = _largest(room, accepts, types, allowance)
                 self._book(bin_, chosen, types, ticket, count)
                 return count
         if not where:

@@ -135,7 +135,7 @@ class Board:
         index = self.compiled.indexes[pool]
         for column, name in enumerate(self.names):
             top = found.top[column] = index.largest(name, types)
-            self.levels[column].put(number, top - found.used[column])
+            self.levels[column].enter(number, top - found.used[column])
         for key, values in self.where.items():
             for value in state.domains(key) or ():
                 values[value] = values.get(value, 0) | bit
@@ -157,13 +157,15 @@ class Board:
     def charge_node(self, number: int, demands: tuple[Demand, ...], count: int) -> None:
         for column, amount in demands:
             room = self.room[column]
-            left = room[number] = room[number] - amount * count
-            self.levels[column].put(number, left)
+            before = room[number]
+            room[number] = before - amount * count
+            self.levels[column].move(number, before, before - amount * count)
 
     def charge_claim(self, bin_: ClaimBin, demands: tuple[Demand, ...], count: int) -> None:
         for column, amount in demands:
+            before = bin_.top[column] - bin_.used[column]
             used = bin_.used[column] = bin_.used[column] + amount * count
             levels = self.levels[column]
             if bin_.top[column] - used < levels.plenty:
                 top = bin_.top[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
-                levels.put(bin_.number, top - used)
+                levels.move(bin_.number, before, top - used)

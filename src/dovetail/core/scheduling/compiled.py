@@ -66,8 +66,7 @@ class Compiled:
             family = self._families.get(key)
             if family is None:
                 family = self._families[key] = self._family(shape)
-            special = shape.priority or shape.problem
-            member = (shape.requests, shape.priority, shape.problem) if special else shape.requests
+            member = (shape.labels, shape.requests, shape.priority, shape.problem)
             found = family.members.get(member)
             if found is None:
                 found = family.members[member] = Known(shape, family)

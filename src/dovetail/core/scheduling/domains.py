@@ -81,6 +81,8 @@ def shared_out(counts: dict[str, int], domains: Iterable[str], pods: int) -> dic
 
 def allowed(ticket: Ticket, key: str) -> Allowed:
     """What the ties of a ticket by one label leave open just now."""
+    if ticket.unruled:
+        return Allowed(None, _NONE, False, ticket.weights.get(key, ()))
     only: frozenset[str] | None = None
     never: set[str] | frozenset[str] = _NONE
     strict = False

@@ -38,7 +38,7 @@ class Family:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         #: Its shapes, by what tells them apart.
-        self.members: dict[object, Known] = {}
+        self.members: dict[tuple[object, ...], Known] = {}
         #: What it asks, from all its wishes down to none.
         self.rungs: tuple[Terms, ...] = ()
         #: The groups of pods that run already and keep it away, and those that make others keep away from it.
@@ -52,10 +52,7 @@ class Family:
 
 
 class Known:
-    """A shape looked up: the one that stands for all planned alike, its family, and the first part of its turn.
-
-    Labels nobody asks about do not tell shapes apart: the pods of a StatefulSet wait in one queue.
-    """
+    """A shape looked up: the one that stands for all equal ones, its family, and the first part of its turn."""
 
     __slots__ = ("family", "shape", "turn")
 
@@ -64,7 +61,8 @@ class Known:
         self.family = family
         requests = shape.requests
         # Of equal size, who needs a node without its like comes first: others fill up what it opens, not the reverse.
-        alone = any(term.key == HOSTNAME for term in shape.apart.required)
+        required = shape.apart.required
+        alone = bool(required) and any(term.key == HOSTNAME for term in required)
         self.turn = (-shape.priority, -requests.of(CPU), -requests.of(MEMORY), not alone)
 
 

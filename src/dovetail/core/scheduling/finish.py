@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
@@ -35,6 +36,10 @@ class _Options:
     relaxed: bool
 
 
+#: How many sets of types are remembered for one state.
+_MOST_KEPT: Final = 1024
+
+
 class _Finisher:
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -48,7 +53,7 @@ class _Finisher:
         held = self.board.reservations.held.get(bin_.number)
         key = (bin_.pool, bin_.state, types, held, bin_.min_values)
         if key not in self._options:
-            self._options[key] = self._made(bin_, index, types, held)
+            self._options[key] = self._looked_up(bin_, index, types, held)
         found = self._options[key]
         if found is None:
             return None
@@ -65,6 +70,18 @@ class _Finisher:
             found.relaxed,
             self._disk(index, found, types, requests),
         )
+
+    def _looked_up(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str | None) -> _Options | None:
+        """What claims like this one have in common; kept with the state where only labels and types bear on it."""
+        if held is not None or bin_.min_values:
+            return self._made(bin_, index, types, held)
+        kept = bin_.state.launches
+        found = kept.get(types)
+        if not isinstance(found, _Options):
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            found = kept[types] = self._made(bin_, index, types, None)
+        return found
 
     def _disk(self, index: PoolIndex, found: _Options, types: int, requests: Resources) -> GrownDisk | None:
         """The disk that holds what the pods ask for, and what daemons take on any of the types (S2.12)."""

@@ -23,7 +23,7 @@ _BLOCK_BITS: Final = 3
 
 
 class Levels:
-    __slots__ = ("_at", "_bounds", "_exactly", "_from", "_top", "plenty", "roomy")
+    __slots__ = ("_bounds", "_exactly", "_from", "_top", "plenty", "roomy")
 
     def __init__(self, most: int) -> None:
         """`most` is the largest amount that occurs."""
@@ -37,14 +37,12 @@ class Levels:
         self._from = [0] * (((self._top - 1) >> _BLOCK_BITS) + 2)
         #: The bins in the top quarter.
         self.roomy = 0
-        self._at: list[int | None] = []
 
     def copy(self) -> Levels:
         twin = Levels.__new__(Levels)
         twin.plenty, twin._bounds, twin._top, twin.roomy = self.plenty, self._bounds, self._top, self.roomy
         twin._exactly = self._exactly.copy()
         twin._from = self._from.copy()
-        twin._at = self._at.copy()
         return twin
 
     def fill(self, amounts: Sequence[int]) -> None:
@@ -53,7 +51,6 @@ class Levels:
         by_level: dict[int, list[int]] = {}
         for number, amount in enumerate(amounts):
             level = bisect_right(bounds, amount) - 1
-            self._at.append(level)
             by_level.setdefault(level, []).append(number)
         sets = {level: mask_of(numbers, len(amounts)) for level, numbers in by_level.items()}
         self.roomy = sets.pop(self._top, 0)
@@ -64,30 +61,34 @@ class Levels:
         for block in range(len(self._from) - 2, -1, -1):
             self._from[block] |= self._from[block + 1]
 
-    def put(self, number: int, amount: int) -> None:
-        """Enter a bin, or move it down to where it belongs now."""
+    def enter(self, number: int, amount: int) -> None:
+        """A bin that was not there before."""
         level = bisect_right(self._bounds, amount) - 1
-        at = self._at
-        if number >= len(at):
-            at.extend([None] * (number + 1 - len(at)))
-        before = at[number]
-        if level == before:
-            return
-        at[number] = level
-        bit = 1 << number
         if level == self._top:
-            self.roomy |= bit
-            return
-        block, blocks = level >> _BLOCK_BITS, self._from
-        if before is None or before == self._top:
-            self.roomy &= ~bit
-            for each in range(block + 1):
-                blocks[each] |= bit
+            self.roomy |= 1 << number
         else:
-            keep = ~bit
-            self._exactly[before] &= keep
-            for each in range(block + 1, (before >> _BLOCK_BITS) + 1):
-                blocks[each] &= keep
+            self._add(level, 1 << number)
+
+    def move(self, number: int, before: int, amount: int) -> None:
+        """Move a bin down to where it belongs now; `before` is what it was last entered or moved with, or as roomy."""
+        level, was = bisect_right(self._bounds, amount) - 1, bisect_right(self._bounds, before) - 1
+        if level == was:
+            return
+        bit = 1 << number
+        if was == self._top:
+            self.roomy &= ~bit
+            self._add(level, bit)
+            return
+        keep, blocks = ~bit, self._from
+        self._exactly[was] &= keep
+        for each in range((level >> _BLOCK_BITS) + 1, (was >> _BLOCK_BITS) + 1):
+            blocks[each] &= keep
+        if level >= 0:
+            self._exactly[level] |= bit
+
+    def _add(self, level: int, bit: int) -> None:
+        for block in range((level >> _BLOCK_BITS) + 1):
+            self._from[block] |= bit
         if level >= 0:
             self._exactly[level] |= bit
 

@@ -159,7 +159,7 @@ class Packer:
         found: dict[str, Allowed] = {}
         for key in ticket.ties:
             found[key] = one = allowed(ticket, key)
-            if one.impossible:
+            if one.only is not None and one.impossible:
                 return None
         return found
 

@@ -34,6 +34,7 @@ class State:
         "_states",
         "index",
         "labels",
+        "launches",
         "market",
         "min_values",
         "reserved",
@@ -51,6 +52,8 @@ class State:
         self.market = market
         #: The reserved rows that suit.
         self.reserved = reserved
+        #: By set of types, what was worked out for claims that ended up in this state with those.
+        self.launches: dict[int, object] = {}
         self._asked: dict[Requirements, State | None] = {}
         self._pinned: dict[tuple[str, str], State | None] = {}
         self._domains: dict[str, tuple[str, ...] | None] = {}

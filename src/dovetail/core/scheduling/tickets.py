@@ -53,6 +53,7 @@ class Ticket:
         "shape",
         "ties",
         "too_small",
+        "unruled",
         "weights",
     )
 
@@ -79,6 +80,8 @@ class Ticket:
         self.ties: dict[str, list[Tie]] = {}
         #: By label, the groups by whose counts the emptiest domain is found.
         self.weights: dict[str, tuple[Group, ...]] = {}
+        #: Whether no rule decides where it goes by any of those labels; at most it is counted there.
+        self.unruled = True
         #: Found impossible for reasons that can only get worse.
         self.hopeless = False
         #: How many pods each domain of the one label it is tied by is to get, where that could be settled at once.
@@ -94,7 +97,7 @@ class Ticket:
         twin = Ticket.__new__(Ticket)
         twin.shape, twin.demands = shape, demands
         twin.ask, twin.narrows, twin.plain = self.ask, self.narrows, self.plain
-        twin.nodes, twin.pools, twin.flocks = self.nodes, self.pools, self.flocks
+        twin.nodes, twin.pools, twin.flocks, twin.unruled = self.nodes, self.pools, self.flocks, self.unruled
         twin.hosts, twin.near_hosts, twin.ties, twin.weights = self.hosts, self.near_hosts, self.ties, self.weights
         twin.counted_on_host, twin.counted_by_label = self.counted_on_host, self.counted_by_label
         twin.dead, twin.too_small, twin.hopeless, twin.quotas = 0, None, False, None
@@ -110,6 +113,7 @@ class Ticket:
         one = Tie(group, rule, itself)
         if not group.is_host:
             self.flocks &= rule is Kind.NEAR
+            self.unruled &= rule is None
             key = group.key.key
             self.ties.setdefault(key, []).append(one)
             if group.key.kind is not Kind.INVERSE:

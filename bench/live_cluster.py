@@ -1,0 +1,140 @@
+"""A fresh control plane for one side of the live benchmark, and the count of what that side writes to it.
+
+Each side has an account of its own: ours the one `dovetail install` makes, with the rights it ships; the peer's may do
+anything. What an account writes is counted by the API server itself: flow schemas, which sort requests for its priority
+and fairness, also sort them for its metrics. All of them go to the level both sides would be on in a cluster.
+"""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bench import live_peer
+from bench.live_world import Workload, node_class
+from bench.report import RESULTS, ROOT
+from dovetail.kube import config
+from dovetail.kube.client import Client
+from tools.control_plane.programs import Programs
+from tools.control_plane.start import ControlPlane
+
+OURS: Final = "ours"
+PEER: Final = "peer"
+NAMESPACE: Final = "kube-system"
+ACCOUNTS: Final = {OURS: "dovetail", PEER: "karpenter"}
+_ANYTHING: Final = [
+    {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    {"nonResourceURLs": ["*"], "verbs": ["*"]},
+]
+#: Would run a second controller inside the cluster, or means nothing without it.
+_LEFT_OUT: Final = frozenset({"Deployment", "Service", "PodDisruptionBudget"})
+_WRITES: Final = ["create", "update", "patch", "delete", "deletecollection"]
+#: What is counted apart, first match first: name, API groups, resources, verbs.
+COUNTED: Final = (
+    ("leases", ["coordination.k8s.io"], ["leases"], ["*"]),
+    ("events", ["", "events.k8s.io"], ["events"], _WRITES),
+    ("claims", ["karpenter.sh"], ["nodeclaims", "nodeclaims/status"], _WRITES),
+    ("nodes", [""], ["nodes", "nodes/status"], _WRITES),
+    ("pods", [""], ["pods", "pods/status", "pods/eviction"], _WRITES),
+    ("rest", ["*"], ["*"], _WRITES),
+)
+_DISPATCHED: Final = re.compile(
+    rb'^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="bench-([a-z]+)"[^}]*\} (\S+)$', re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A running control plane made ready for one side."""
+
+    side: str
+    control_plane: ControlPlane
+    kubeconfig: Path
+    logs: Path
+
+    def admin(self) -> Client:
+        """A client the API server counts nowhere and never holds back."""
+        return Client(config.load(str(self.control_plane.kubeconfig), None, {}))
+
+
+@contextmanager
+def site(programs: Programs, side: str, workload: Workload) -> Iterator[Site]:
+    """A control plane with kubelets played, definitions, account, class and pool; no controller yet."""
+    logs = RESULTS / "live" / "logs" / f"{side}-{workload.kind}-{workload.pods}"
+    with ControlPlane(programs, logs=logs) as control_plane:
+        control_plane.start_kwok()
+        if side == OURS:
+            kubectl(control_plane, "apply", "--server-side", "-f", "-", given=_installed())
+        else:
+            kubectl(control_plane, "apply", "--server-side", "-f", str(live_peer.DEFINITIONS))
+        kubectl(control_plane, "wait", "--for=condition=established", "--timeout=60s", "crd", "--all")
+        rules = [] if side == OURS else _ANYTHING
+        account = control_plane.service_account(NAMESPACE, ACCOUNTS[side], rules)
+        kubeconfig = control_plane.directory / f"{side}.kubeconfig"
+        kubeconfig.write_text(json.dumps(account), encoding="utf-8")
+        kubeconfig.chmod(0o600)
+        wanted = [*_flow_schemas(ACCOUNTS[side]), node_class(), workload.pool()]
+        kubectl(control_plane, "apply", "--server-side", "-f", "-", given=_listed(wanted))
+        yield Site(side, control_plane, kubeconfig, logs)
+
+
+def kubectl(control_plane: ControlPlane, *words: str, given: str | None = None) -> str:
+    command = [str(control_plane.programs.path("kubectl")), f"--kubeconfig={control_plane.kubeconfig}", *words]
+    ran = subprocess.run(command, input=given, check=False, capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise RuntimeError(f"kubectl {' '.join(words[:2])} failed: {ran.stderr.strip()}")
+    return ran.stdout
+
+
+def _installed() -> str:
+    command = [sys.executable, "-m", "dovetail.main", "install", "--dry-run", "--output", "json"]
+    ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return _listed([one for one in json.loads(ran.stdout)["items"] if one["kind"] not in _LEFT_OUT])
+
+
+def _listed(objects: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+# ---- counting
+
+
+def _flow_schemas(account: str) -> Iterator[dict[str, Any]]:
+    subject = {"kind": "ServiceAccount", "serviceAccount": {"name": account, "namespace": NAMESPACE}}
+    for number, (name, groups, resources, verbs) in enumerate(COUNTED):
+        rule = {"apiGroups": groups, "resources": resources, "verbs": verbs, "clusterScope": True, "namespaces": ["*"]}
+        yield {
+            "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+            "kind": "FlowSchema",
+            "metadata": {"name": f"bench-{name}"},
+            "spec": {
+                "matchingPrecedence": 50 + number,
+                "priorityLevelConfiguration": {"name": "workload-high"},
+                "distinguisherMethod": {"type": "ByUser"},
+                "rules": [{"subjects": [subject], "resourceRules": [rule]}],
+            },
+        }
+
+
+async def writes(admin: Client) -> dict[str, float]:
+    """Requests so far of the side's account, by what COUNTED calls them."""
+    text = await admin.raw("GET", "/metrics")
+    found = {name: 0.0 for name, *_ in COUNTED}
+    for name, value in _DISPATCHED.findall(text):
+        found[name.decode()] += float(value)
+    return found
+
+
+async def until(true: Any, what: str, seconds: float, every: float = 0.1) -> None:
+    """Wait for something that is asked for, at most so long."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not await true():
+        if asyncio.get_running_loop().time() > deadline:
+            raise TimeoutError(f"{what}: not within {seconds:.0f} s")
+        await asyncio.sleep(every)

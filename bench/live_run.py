@@ -1,0 +1,140 @@
+"""One measurement on a live cluster: `python -m bench.live_run ours|peer plain|spread|large PODS` prints it as JSON.
+
+The control plane is fresh, the controller leads and its NodePool is ready before the clock starts; the clock starts
+when the Deployments are applied and stops when the last pod is bound. What the controller used and wrote is counted
+until its last claim is initialized as well, and `SETTLE` seconds more: work put off is not work saved.
+"""
+
+import asyncio
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench import live_cluster, live_world
+from bench.live_cluster import Site, until
+from bench.live_process import Controller, controller
+from bench.live_watch import Seen, watched
+from bench.live_world import Workload
+from dovetail.api import kinds
+from dovetail.core.labels import NODEPOOL
+from dovetail.kube.client import Client
+from tools.control_plane.find import find
+
+SETTLE: Final = 5.0
+READY_PATIENCE: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one side needed for one workload."""
+
+    side: str
+    seconds: float
+    stages: dict[str, float]
+    created_seconds: float
+    rounds: float
+    nodes: int
+    price: float
+    peak: float
+    cpu: float
+    writes: dict[str, float]
+    #: Percent of a core, while nothing happens; None where it was not asked for.
+    idle: float | None = None
+    #: Megabytes now, at the end.
+    resident: float = 0.0
+    extra: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def writes_per_node(self) -> float:
+        """All but leases, which go by the clock and not by the node."""
+        return sum(count for name, count in self.writes.items() if name != "leases") / max(1, self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure. `command` starts ours in another way; `extra` looks at the site once all is done."""
+
+    side: str
+    workload: Workload
+    idle: float = 0.0
+    patience: float = 900.0
+    command: list[str] | None = None
+    extra: Callable[[Site], dict[str, float]] | None = None
+
+
+def measure(plan: Plan) -> Result:
+    programs = find(os.environ)
+    print(f"live: {plan.side}, {plan.workload.pods:,} {plan.workload.kind} pods", file=sys.stderr, flush=True)
+    with live_cluster.site(programs, plan.side, plan.workload) as site:
+        with controller(site, plan.command) as one:
+            result = asyncio.run(_measured(site, one, plan))
+        fallen = site.control_plane.fallen()
+        assert not fallen, f"{fallen} ended during the measurement; see {site.logs}"
+        return result if plan.extra is None else dataclasses.replace(result, extra=plan.extra(site))
+
+
+async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
+    async with site.admin() as admin:
+        await until(lambda: _ready(admin, one), "the controller is ready", READY_PATIENCE)
+        await asyncio.sleep(SETTLE)
+        async with watched(admin) as seen:
+            wrote, used, planned = await live_cluster.writes(admin), one.cpu_seconds(), one.planning()
+            began = time.monotonic()
+            for body in plan.workload.objects():
+                await admin.create(kinds.DEPLOYMENTS, body)
+            await _filled(seen, plan, one)
+            await asyncio.sleep(SETTLE)
+            used = one.cpu_seconds() - used
+            after = await live_cluster.writes(admin)
+            plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]
+            idle = await _idle(one, plan.idle) if plan.idle else None
+        ours = [labels for labels in seen.nodes.values() if NODEPOOL in labels]
+        return Result(
+            side=plan.side,
+            seconds=max(seen.bound.values()) - began,
+            stages=seen.stages(began, plans[0]),
+            created_seconds=max(seen.created.values()) - began,
+            rounds=plans[1],
+            nodes=len(ours),
+            price=live_world.price(ours),
+            peak=one.memory(),
+            cpu=used,
+            writes={name: after[name] - wrote[name] for name in after},
+            idle=idle,
+            resident=one.memory("VmRSS"),
+        )
+
+
+async def _ready(admin: Client, one: Controller) -> bool:
+    if not one.ready():
+        return False
+    pool = await admin.get(kinds.NODE_POOLS, live_world.POOL)
+    conditions = pool.get("status", {}).get("conditions", ())
+    return any(held["type"] == "Ready" and held["status"] == "True" for held in conditions)
+
+
+async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
+    deadline = time.monotonic() + plan.patience
+    while len(seen.bound) < plan.workload.pods or not seen.initialized():
+        assert one.ready(), f"not ready any more; its log closes with:\n{one.running.last_words()}"
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{plan.side}: {len(seen.bound)} of {plan.workload.pods} pods after {plan.patience:.0f} s")
+        await asyncio.sleep(0.2)
+
+
+async def _idle(one: Controller, seconds: float) -> float:
+    """The share of a core, in percent, that nothing at all costs."""
+    used, began = one.cpu_seconds(), time.monotonic()
+    await asyncio.sleep(seconds)
+    return 100 * (one.cpu_seconds() - used) / (time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    side, kind, pods, *rest = sys.argv[1:]
+    found = measure(Plan(side, Workload(kind, int(pods)), idle=float(rest[0]) if rest else 0.0))
+    print(json.dumps({**dataclasses.asdict(found), "writes_per_node": found.writes_per_node}, indent=1))
