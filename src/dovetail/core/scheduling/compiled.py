@@ -6,7 +6,8 @@ node") costs what differs, not another compilation. The caches fill as they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from dovetail.core.pods import Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
@@ -48,6 +49,18 @@ class Compiled:
         self._demands: dict[tuple[str, ...], dict[int, tuple[Demand, ...]]] = {}
         self._levels: dict[str, Levels] = {}
         self._usage: dict[str, Resources] | None = None
+
+    def limited(self, types: Mapping[str, int]) -> Compiled:
+        """The same problem with only these types for sale, as bits by pool.
+
+        What there is to spread over stays what it was: a zone does not go away because nothing in it is worth buying.
+        """
+        other = copy(self)
+        chosen = ((one, types.get(one.index.pool.name)) for one in self.states)
+        other.states = tuple(one if mask is None else States(one.index.limited(mask)) for one, mask in chosen)
+        other.indexes = tuple(one.index for one in other.states)
+        other._known, other._kept, other._families, other._demands = {}, [], {}, {}
+        return other
 
     # ---- pods
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirement, Requirements
-from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, Resources
+from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, Resources
 from dovetail.core.scheduling.disks import may_grow
 from dovetail.core.scheduling.problem import Options
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, untolerated
@@ -74,11 +75,13 @@ class PoolIndex:
     __slots__ = (
         "_by_key",
         "_daemon_ports",
+        "_frontier",
         "_largest",
         "_rankings",
         "_rows",
         "_thresholds",
         "all_types",
+        "cheapest_in_zone",
         "daemon_sums",
         "growth",
         "most_types",
@@ -123,12 +126,20 @@ class PoolIndex:
                 room[position] = room[position] - taken
         self.room: tuple[Resources, ...] = tuple(room)
         self._thresholds: dict[str, Thresholds] = {}
+        self._frontier: list[tuple[float, float]] | None = None
         self._largest: dict[tuple[str, int], int] = {}
         sound = 0
         for position, left in enumerate(self.room):
             if all(amount >= 0 or self.room_of(position, name) >= 0 for name, amount in left.items()):
                 sound |= 1 << position
         self.all_types = sound
+
+    def limited(self, types: int) -> PoolIndex:
+        """The same pool, buying these types only."""
+        other = copy(self)
+        other.all_types = self.all_types & types
+        other._thresholds, other._largest = {}, {}
+        return other
 
     def _number_offerings(self) -> None:
         slots: dict[Requirements, list[tuple[int, Offering]]] = {}
@@ -158,6 +169,28 @@ class PoolIndex:
         ]
         # Types stand in order of name, so the position breaks ties by name.
         self._rows = tuple(sorted(buyable, key=lambda entry: (entry[2].order, entry[0])))
+        #: What each type costs at least in each zone it can be bought in, by the position of the type.
+        self.cheapest_in_zone: dict[str | None, dict[int, int]] = {}
+        for position, _, row in self._rows:
+            if row.price is not None:
+                self.cheapest_in_zone.setdefault(row.zone, {}).setdefault(position, row.price.nanodollars)
+
+    @property
+    def frontier(self) -> Sequence[tuple[float, float]]:
+        """Nanodollars for a unit of cpu and of memory, of every type for which no other is cheaper in both."""
+        if self._frontier is None:
+            units = []
+            for prices in self.cheapest_in_zone.values():
+                for at, price in prices.items():
+                    cpu, memory = self.room[at].of(CPU), self.room[at].of(MEMORY)
+                    if cpu > 0 and memory > 0:
+                        units.append((price / cpu, price / memory))
+            kept: list[tuple[float, float]] = []
+            for one in sorted(units):
+                if not kept or one[1] < kept[-1][1]:
+                    kept.append(one)
+            self._frontier = kept
+        return self._frontier
 
     def _number_labels(self) -> None:
         """Group types by what they require of a key: a key has few distinct requirements.
