@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from dovetail.clouds.kwok.types_file import parse_types_file
-from dovetail.clouds.sim.market import SimMarket, SoldOut
+from dovetail.clouds.sim.market import Sale, SimMarket, SoldOut
 from dovetail.core import labels
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.market import Market
 from dovetail.core.catalog.offerings import OfferingKey
 from dovetail.core.catalog.reservations import Reservation
+from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.nodepools import NodePool
 
 Pool = Callable[..., NodePool]
@@ -107,3 +108,77 @@ def test_reservations_of_a_users_file_go_down_as_well(pool: Pool) -> None:
     assert row.count == 0
     with pytest.raises(SoldOut):
         market.buy(key)
+
+
+def test_what_runs_out_together_is_one_shortage_and_comes_back_together() -> None:
+    market = SimMarket()
+    spot = Shortage(capacity_type="spot")
+    market.run_out(spot)
+    assert market.sell(SPOT) is spot
+    assert market.sell(replace(SPOT, zone="test-zone-b")) is spot
+    assert isinstance(market.sell(replace(SPOT, capacity_type="on-demand")), Sale)
+    market.recover(spot)
+    assert isinstance(market.sell(SPOT), Sale)
+
+
+def test_a_family_may_run_out_from_a_size_on() -> None:
+    market = SimMarket()
+    market.run_out(Shortage(family="m", min_cpu_millis=8000))
+    assert isinstance(market.sell(SPOT), Sale)
+    assert isinstance(market.sell(replace(SPOT, instance_type="m-8x-amd64-linux")), Shortage)
+    assert isinstance(market.sell(replace(SPOT, instance_type="c-8x-amd64-linux")), Sale)
+
+
+def test_a_machine_is_counted_once_whoever_tells_of_it() -> None:
+    market = SimMarket(stock={SPOT: 5})
+    sale = market.sell(SPOT, holder="a")
+    assert isinstance(sale, Sale)
+    market.hold("a", sale)
+    market.hold("b", sale)
+    assert market.stock[SPOT] == 3
+    market.settle({"b": sale, "c": sale})
+    assert (market.stock[SPOT], set(market.ledger)) == (3, {"b", "c"})
+    for _ in range(2):
+        market.give_back("b")
+    market.give_back("nobody")
+    assert market.stock[SPOT] == 4
+
+
+def test_more_machines_than_there_is_stock_leave_none_until_enough_are_returned() -> None:
+    market = SimMarket(stock={SPOT: 1})
+    sale = Sale(SPOT, None)
+    market.settle({"a": sale, "b": sale, "c": sale})
+    assert market.stock[SPOT] == 0
+    market.give_back("a")
+    market.give_back("b")
+    assert isinstance(market.sell(SPOT), Shortage)
+    market.give_back("c")
+    assert isinstance(market.sell(SPOT), Sale)
+
+
+def test_a_reservation_never_has_more_left_than_it_has_in_all(pool: Pool) -> None:
+    market = SimMarket(reservations=[Reservation("r-1", HELD.instance_type, "test-zone-a", 2, 2)])
+    market.settle({name: Sale(HELD, None, "r-1") for name in "abc"})
+    for name in "abc":
+        market.give_back(name)
+    (row,) = [row for row in market.offerings(pool())[HELD.instance_type] if row.reservations]
+    assert row.count == 2
+
+
+def test_a_sale_of_something_that_is_sold_no_more_can_be_returned() -> None:
+    market = SimMarket()
+    gone = OfferingKey("x9.huge", "test-zone-a", "reserved")
+    market.hold("a", Sale(gone, None, "r-9"))
+    market.give_back("a")
+    assert "x9.huge" not in market.listing.offerings
+
+
+def test_all_that_one_answer_names_is_marked_at_once(pool: Pool) -> None:
+    """S0.3: a type is built again once, however many of its rows ran out."""
+    cache = CatalogCache(SimMarket())
+    types = cache.catalog(pool(), 0.0).types
+    every = [Shortage(one.name, row.zone, row.capacity_type) for one in types.values() for row in one.offerings]
+    assert cache.mark_all(every, 0.0) == len(types)
+    assert not any(row.launchable for one in cache.catalog(pool(), 0.0).types.values() for row in one.offerings)
+    assert cache.mark_all(every, 0.0) == 0
+    assert cache.mark_all((), 0.0) == 0

@@ -12,6 +12,7 @@ over a socket, as it always does. A fault of the controller's own (anything it l
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
 from collections.abc import Callable, Iterable
@@ -36,6 +37,7 @@ from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
 from dovetail.controllers import declared
 from dovetail.controllers.batching import Window
 from dovetail.controllers.controller import Choices, Controller
+from dovetail.controllers.dry_run import ReadOnly
 from dovetail.controllers.metrics import Metrics
 from dovetail.controllers.node_api import Nodes
 from dovetail.controllers.telling import Telling
@@ -81,6 +83,7 @@ class Live:
         self.shutdown = 0.0
         self._kubelet, self._pool = kubelet, objects.pool() if pool is None else pool
         self._faults = _Faults()
+        self._written = asyncio.Event()
         self._opened = AsyncExitStack()
         self._task: asyncio.Task[None] | None = None
 
@@ -94,6 +97,7 @@ class Live:
             EmbeddedServer(Options(tls=False, clock=self.world.date, controllers=False))
         )
         self.store = self.server.store
+        self.store.storage.listeners.append(lambda kind, change: self._written.set())
         await self._opened.enter_async_context(Controllers(self.store, Taking(fake_kubelet=self._kubelet)))
         for manifest in _manifests():
             self.put(kinds.CRDS, copy.deepcopy(manifest))
@@ -119,6 +123,8 @@ class Live:
     def build(self, client: Client | None = None, **changed: Any) -> Controller:
         """A controller that knows nothing yet; the market is the cloud's, and outlives it."""
         mine = client or self.client
+        if self.choices.dry_run:
+            mine = ReadOnly(mine)
         habits = Habits(shutdown=self.shutdown, now=self.world.now)
         self.cloud = SimCloud(self.market, Nodes(mine, f"{PARTITION_LABEL}={PARTITION}"), habits)
         self.metrics = declared.declare(Metrics())
@@ -146,20 +152,25 @@ class Live:
     # ---- waiting
 
     async def until(self, true: Callable[[], object], seconds: float = 60.0) -> None:
-        """Wait, at most so long."""
+        """Wait, at most so long. Looks whenever something was written, and now and then."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while not true():
-            if self._task is not None and self._task.done():
-                self._task.result()
+            await self.check()
             assert loop.time() < deadline, f"not within {seconds} s; {self.summary()}"
-            await asyncio.sleep(0.05)
+            self._written.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._written.wait(), max(0.5, seconds / 100))
+
+    async def check(self) -> None:
+        """That the controller is still at it."""
+        if self._task is not None and self._task.done():
+            self._task.result()
 
     async def settle(self, seconds: float = 5.0) -> None:
         """Let time pass in which nothing is expected."""
         await asyncio.sleep(seconds)
-        if self._task is not None and self._task.done():
-            self._task.result()
+        await self.check()
 
     def summary(self) -> str:
         found = [f"{one['metadata']['name']}: {conditions(one)}" for one in self.claims()]
@@ -173,7 +184,10 @@ class Live:
 
     def put_raw(self, kind: Kind, obj: Object) -> Object:
         """Store what no server would admit today: written before its rules were."""
-        return self.store.store_as_is(kind, obj)
+        about = {"uid": f"{obj['metadata']['name']}-uid", "creationTimestamp": "2027-01-15T08:00:00Z", "generation": 1}
+        return self.store.storage.put(
+            kind, {"apiVersion": kind.api_version, "kind": kind.name, **obj, "metadata": {**about, **obj["metadata"]}}
+        ).object()
 
     def edit(self, kind: Kind, name: str, body: Object, *, subresource: str = "", namespace: str = "") -> Object:
         where = namespace or ("default" if kind.namespaced else "")

@@ -7,10 +7,8 @@ process killed there and another started in its place. Each must come to the sam
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
-from tests.live import objects
 from tests.live.killing import Killed, Mortal
 from tests.live.live import Live, is_true
 from tests.live.virtual_time import run
@@ -25,7 +23,9 @@ APART = {
     }
 }
 #: As many as the life has, rounded up; `test_every_boundary_is_tried` keeps it honest.
-BOUNDARIES = 50
+BOUNDARIES = 52
+#: From here on everything may be over before anybody notices that the process is dead.
+END = 40
 
 
 class Doomed(Live):
@@ -42,27 +42,19 @@ class Doomed(Live):
         self.controller = self.build(mortal)  # type: ignore[arg-type]
         self._task = asyncio.create_task(self.controller.run(), name="controller")
 
-    async def survive(self, true: Any, seconds: float = 200.0) -> None:
-        """Wait, and put another process in the place of one that died."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while not true():
-            if self._task is not None and self._task.done():
-                await self._buried(self._task)
-            assert loop.time() < deadline, self.summary()
-            await asyncio.sleep(0.05)
-
     async def settled(self, seconds: float = 5.0) -> None:
         """Let time pass, whoever dies in it."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        await self.survive(lambda: loop.time() >= until)
+        await self.until(lambda: loop.time() >= until)
 
-    async def _buried(self, task: asyncio.Task[None]) -> None:
-        try:
-            task.result()
-        except BaseExceptionGroup as died:
-            assert died.split(Killed)[1] is None, "it died of something else"
+    async def check(self) -> None:
+        """Put another process in the place of one that died."""
+        if self._task is None or not self._task.done():
+            return
+        died = self._task.exception()
+        assert isinstance(died, BaseExceptionGroup), died
+        assert died.split(Killed)[1] is None, "it died of something else"
         self.deaths += 1
         await self.start()
 
@@ -70,19 +62,19 @@ class Doomed(Live):
 async def lived(live: Doomed) -> tuple[int, int]:
     """Two pods that may not share a node come up, one node is taken away, everything is taken away."""
     live.pods(2, affinity=APART)
-    await live.survive(lambda: len(live.running()) == 2 and len(live.ready()) == 2)
+    await live.until(lambda: len(live.running()) == 2 and len(live.ready()) == 2)
     await live.settled()
     bought = len(live.claims())
     assert_whole(live)
     taken = live.claims()[0]["metadata"]["name"]
     live.delete(kinds.NODE_CLAIMS, taken)
-    await live.survive(lambda: taken not in live.names() and len(live.running()) == len(live.ready()) == 2)
+    await live.until(lambda: taken not in live.names() and len(live.running()) == len(live.ready()) == 2)
     await live.settled()
     assert_whole(live)
     live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 0}})
     for one in live.claims():
         live.delete(kinds.NODE_CLAIMS, one["metadata"]["name"])
-    await live.survive(lambda: not live.claims() and not live.nodes())
+    await live.until(lambda: not live.claims() and not live.nodes(), 200)
     assert not live.market.ledger, "a machine is still paid for"
     return bought, live.deaths
 
@@ -116,4 +108,4 @@ def test_every_boundary_is_tried():
 def test_killed_at_any_boundary_it_comes_to_the_same_end(at: int):
     bought, deaths, crossed = life(at)
     assert bought == 2, "a machine was bought twice"
-    assert deaths == (len(crossed) == at)
+    assert deaths == 1 or len(crossed) > END, "nobody was killed"

@@ -151,6 +151,8 @@ class Types:
         # Go leaves out what is empty, save structs.
         if "omitempty" in flags and not one["go"].startswith("*") and not kind.startswith("@"):
             more["zero"] = 1
+        if one["go"].startswith("*") and kind.startswith("@"):
+            more["pointer"] = 1
         marks = one["marks"]
         if "default" in marks and kind == "string":
             more["default"] = marks["default"][0].strip('"')

@@ -103,6 +103,10 @@ class ControlPlane:
         """Take the API server away, without a word to anybody connected; asked politely, it waits for them first."""
         self._running.pop("kube-apiserver").stop(kill=kill)
 
+    def reissue_certificate(self) -> None:
+        """Give the servers another certificate of the same authority; they notice by themselves."""
+        self._authority.server().write(self.directory, "server")
+
     def fallen(self) -> list[str]:
         """Programs that ended by themselves; empty in a good run."""
         return [name for name, running in self._running.items() if running.ended()]
@@ -141,7 +145,7 @@ class ControlPlane:
     def _write_credentials(self) -> None:
         (self.directory / "ca.crt").write_bytes(self.authority)
         write_secret(self.directory / "tokens.key", token_signing_key())
-        self._authority.server().write(self.directory, "server")
+        self.reissue_certificate()
         users = {
             "admin": ("admin", "system:masters"),
             "kwok": ("kwok", "system:masters"),

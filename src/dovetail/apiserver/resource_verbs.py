@@ -125,7 +125,7 @@ class ResourceVerbs:
             async with asyncio.timeout(seconds):
                 await watch.run(stream, self._bookmark_seconds)
         except TimeoutError:
-            await stream.write(watch.last_word())
+            pass  # its time is up: it ends in good order
         except (ConnectionError, RuntimeError):
             # The client is gone, or the connection was broken on purpose: there is nobody left to tell.
             watch.end()

@@ -78,25 +78,25 @@ class WatchStream:
         finally:
             self._watch.close()
 
-    def last_word(self) -> bytes:
-        """What a client that asked for bookmarks hears before its time is up."""
-        return self._bookmark() if self._wish.bookmarks and not self._watch.closed else b""
-
     async def _next(self, bookmark_seconds: float) -> list[bytes]:
         try:
             async with asyncio.timeout(bookmark_seconds if self._wish.bookmarks else None):
                 while True:
                     more = self._table.more
-                    changes = self._watch.ready()
-                    if self._watch.closed:
-                        raise StopAsyncIteration
-                    lines, self._pushed = self._pushed, []
-                    lines += [line for change in changes for line in self._lines(change)]
-                    if lines:
+                    if lines := self._waiting():
                         return lines
                     await more.wait()
         except TimeoutError:
-            return [self._bookmark()]
+            # A change may have come in the same turn of the loop; a bookmark past it would hide it for ever.
+            return self._waiting() or [self._bookmark()]
+
+    def _waiting(self) -> list[bytes]:
+        """What is to be sent at once."""
+        changes = self._watch.ready()
+        if self._watch.closed:
+            raise StopAsyncIteration
+        lines, self._pushed = self._pushed, []
+        return lines + [line for change in changes for line in self._lines(change)]
 
     async def _send(self, sink: Sink, lines: list[bytes]) -> None:
         for at in range(0, len(lines), _PARTS_AT_ONCE):

@@ -40,8 +40,8 @@ def run(flags: Namespace, console: Console) -> int:
     cluster = config.load(chosen.kubeconfig, chosen.context, os.environ)
     for warning in cluster.warnings:
         console.note(warning)
-    choices = _choices(chosen, console)
     market = _market(chosen, console)
+    choices = _choices(chosen, market, console)
     asyncio.run(_until_told(lambda: _operate(chosen, choices, market, cluster)))
     return Exit.OK
 
@@ -71,7 +71,9 @@ async def _operate(chosen: operator.Operator, choices: Choices, market: SimMarke
     web.declare_process(metrics)
     limits = Limits(rate=float(chosen.qps), burst=chosen.burst)
     async with Client(cluster, Options(limits=limits)) as client:
-        terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if chosen.leader_election else None
+        # A dry run writes nothing, so it needs no lease and takes nobody else's.
+        elected = chosen.leader_election and not chosen.dry_run
+        terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if elected else None
         replica = Replica(
             client,
             lambda: _controller(client, market, metrics, choices),
@@ -81,7 +83,21 @@ async def _operate(chosen: operator.Operator, choices: Choices, market: SimMarke
             chosen.metrics_port,
             chosen.health_port,
         )
-        await replica.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(replica.run())
+            if chosen.own_kubelets and not chosen.dry_run:
+                group.create_task(_play_kubelets(cluster))
+
+
+async def _play_kubelets(cluster: ClusterConfig) -> None:
+    """Kubelets of machines that are none, with a client of their own: heartbeats are not to wait for anything."""
+    from dovetail.clouds.sim.cloud import PARTITION
+    from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
+    from dovetail.controllers.fake_kubelets import FakeKubelets
+    from dovetail.kube.client import Client
+
+    async with Client(cluster) as client:
+        await FakeKubelets(client, f"{PARTITION_LABEL}={PARTITION}").run()
 
 
 def _controller(
@@ -90,30 +106,36 @@ def _controller(
     from dovetail.clouds.sim.cloud import PARTITION, SimCloud
     from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
     from dovetail.controllers.controller import Controller
+    from dovetail.controllers.dry_run import ReadOnly
     from dovetail.controllers.node_api import Nodes
     from dovetail.controllers.solving import Aside
     from dovetail.controllers.telling import Telling
     from dovetail.kube.events import Recorder
 
+    if choices.dry_run:
+        client = ReadOnly(client)
     cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
     controller = Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), choices)
     return controller.run, lambda: controller.cluster.is_synced
 
 
-def _choices(chosen: operator.Operator, console: Console) -> Choices:
+def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> Choices:
     from dovetail.controllers.batching import Window
     from dovetail.controllers.controller import Choices
+    from dovetail.core import labels
     from dovetail.core.scheduling.problem import Options
     from dovetail.settings import NODE_OVERLAY
 
     gate = console.settings.gate
+    known = labels.WELL_KNOWN | market.listing.dialect.well_known
     return Choices(
         window=Window(chosen.batch_idle, chosen.batch_max),
-        options=Options(chosen.preferences, chosen.min_values, gate("ReservedCapacity")),
+        options=Options(chosen.preferences, chosen.min_values, gate("ReservedCapacity"), well_known=known),
         spread=_spread(chosen.scheduler_config),
         overlays=gate(NODE_OVERLAY),
         buffers=gate("CapacityBuffer"),
         static=gate("StaticCapacity"),
+        dry_run=chosen.dry_run,
     )
 
 

@@ -24,6 +24,7 @@ from dovetail.core.catalog.market import Market
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, Order, Outcome
 from dovetail.core.instances import NoCapacity as NoCapacityOutcome
+from dovetail.core.lifecycle import interruption
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
 
@@ -94,10 +95,11 @@ class RepairPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A machine will be taken away, and when; None where the cloud does not say."""
+    """A machine will be taken away, and when; None where the cloud does not say. `kind` is one of
+    `core.lifecycle.interruption.EVENTS`."""
 
     provider_id: str
-    reason: str = "SpotInterruption"
+    kind: str = interruption.SPOT
     ends: float | None = None
 
 

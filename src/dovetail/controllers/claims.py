@@ -14,13 +14,14 @@ from dovetail.api.pod_stream import PodRecord
 from dovetail.clouds.port import Cloud, NotFound
 from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Attachment, Cluster
-from dovetail.controllers.draining import Pods
+from dovetail.controllers.draining import FINISHED, Pods
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.queue import WorkQueue
 from dovetail.core.effects import SaveClaim, Step, soonest
 from dovetail.core.lifecycle import finalization, progress, termination, upkeep
 from dovetail.core.lifecycle.termination import Leaving
 from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, NodeClaim, NodeObject
+from dovetail.core.pods import TIED_TO_NODE
 from dovetail.kube.decoding import Stored
 from dovetail.kube.errors import Conflict
 from dovetail.kube.errors import NotFound as ObjectNotFound
@@ -45,6 +46,8 @@ class Claims:
     failed: Callable[[Key, Exception], None]
     now: Callable[[], float] = time.time
     _queue: WorkQueue[Key] = field(init=False)
+    #: Claims on whose Nodes pods came or went.
+    _moved: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self._one, self.failed)
@@ -61,6 +64,7 @@ class Claims:
     def _claim_changed(self, old: Stored[NodeClaim] | None, new: Stored[NodeClaim] | None) -> None:
         if new is None and old is not None:
             self._queue.forget(Key(claim=old.value.name))
+            self._moved.discard(old.value.name)
             if self.nominations.drop_target(old.value.name):
                 self.replan()
             for node in self.cluster.nodes_of(old.value.provider_id):
@@ -68,7 +72,8 @@ class Claims:
         elif new is not None:
             self._queue.add(Key(claim=new.value.name))
             if new.value.is_true(INITIALIZED):
-                self.nominations.ready(new.value.name, self.now())
+                for target in {new.value.name, new.value.node_name}:
+                    self.nominations.ready(target, self.now())
             if new.value.is_deleting and self.nominations.drop_target(new.value.name):
                 self.replan()
 
@@ -78,11 +83,17 @@ class Claims:
             self.look_at(held.value)
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
-        """A pod that leaves a Node that is leaving lets it go on."""
-        name = old.node if old is not None else None
-        node = self.cluster.node(name) if name else None
-        if node is not None and node.is_deleting:
+        """A pod that leaves a Node that is leaving lets it go on; any that comes or goes is an event of its Node."""
+        held = new or old
+        node = self.cluster.node(held.node) if held is not None and held.node else None
+        if node is None:
+            return
+        if node.is_deleting:
             self.look_at(node)
+        if _is_event(old, new):
+            for claim in self.cluster.claims_of(node.provider_id):
+                self._moved.add(claim.name)
+                self._queue.add(Key(claim=claim.name))
 
     def _attachment_changed(self, one: Stored[Attachment] | None) -> None:
         node = self.cluster.node(one.value.node) if one is not None else None
@@ -123,14 +134,22 @@ class Claims:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
         step = progress.advance(claim, nodes, self.now())
         again = await self.hands.perform(step)
-        return soonest(again, await self._kept_up(claim, nodes, step))
+        if any(isinstance(one, SaveClaim) for one in step.effects):
+            # What was just written comes back, and is looked at once more.
+            return again
+        return soonest(again, await self._kept_up(claim, nodes))
 
-    async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...], step: Step) -> float | None:
-        """Expiry and consistency, of a claim that nothing else is done to."""
-        busy = any(isinstance(one, SaveClaim) for one in step.effects)
+    async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
+        """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
         moving = sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name))
         again = await self.hands.perform(upkeep.expired(claim, moving, self.now()))
-        if busy or len(nodes) != 1 or not claim.is_true(INITIALIZED):
+        if claim.name in self._moved:
+            self._moved.discard(claim.name)
+            moved = upkeep.pods_moved(claim, self.now())
+            if moved is not claim:
+                await self.hands.perform(Step((SaveClaim(claim, moved),)))
+                return again
+        if len(nodes) != 1 or not claim.is_true(INITIALIZED):
             return again
         return soonest(again, await self.hands.perform(upkeep.consistent(claim, nodes[0], self.now())))
 
@@ -162,3 +181,15 @@ class Claims:
         if node is None or not node.is_deleting or self.cluster.claims_of(node.provider_id):
             return None
         return await self._leaving([node], None)
+
+
+def _is_event(old: PodRecord | None, new: PodRecord | None) -> bool:
+    """Whether a pod came to its Node or went from it: bound, finished, told to go, or gone. Daemons do not count."""
+    known = new or old
+    if known is None or known.owner.kind in TIED_TO_NODE:
+        return False
+    if old is None or new is None:
+        return True
+    bound = old.node is None and new.node is not None
+    finished = old.phase not in FINISHED and new.phase in FINISHED
+    return bound or finished or (not old.rare.deletion and bool(new.rare.deletion))

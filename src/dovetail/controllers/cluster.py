@@ -20,18 +20,19 @@ from dovetail.api import (
     kinds,
     node_overlays,
     nodes,
-    pod_wire,
     pods,
     volumes,
     workloads,
 )
+from dovetail.api.buffers import read_template
 from dovetail.api.fields import Fields
 from dovetail.api.kinds import Kind
-from dovetail.api.live import pools
+from dovetail.api.live import buffers, declared, pools
 from dovetail.api.live.claims import ClaimReader, ClaimWire
 from dovetail.api.live.nodes import NodeReader, NodeWire
 from dovetail.api.pod_stream import version_of
-from dovetail.api.pod_wire import Drafts
+from dovetail.api.pod_wire import Draft, Drafts
+from dovetail.api.workloads import Workload
 from dovetail.core.effects import Ref
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
@@ -46,6 +47,8 @@ V = TypeVar("V")
 PROVIDER: Final = "provider"
 POOL: Final = "pool"
 NODE: Final = "node"
+#: What a buffer may be a share of.
+SCALABLES: Final = (kinds.DEPLOYMENTS, kinds.STATEFUL_SETS, kinds.REPLICA_SETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,14 @@ class Cluster:
         self.namespaces = self._plain(kinds.NAMESPACES, _labels)
         self.budgets = self._plain(kinds.DISRUPTION_BUDGETS, disruption_budgets.read)
         self.daemons = self._plain(kinds.DAEMON_SETS, lambda wire: workloads.read(wire, "DaemonSet", self.drafts))
-        self.overlays = self._plain(kinds.NODE_OVERLAYS, _named(node_overlays.read)) if scope.overlays else None
-        self.overrides = self._plain(kinds.INSTANCE_TYPES, _named(instance_types.read))
+        self.overlays = (
+            self._plain(kinds.NODE_OVERLAYS, declared.reader(node_overlays.read)) if scope.overlays else None
+        )
+        self.overrides = self._plain(kinds.INSTANCE_TYPES, declared.reader(instance_types.read))
+        gated = scope.buffers
+        self.buffers = self._plain(kinds.CAPACITY_BUFFERS, buffers.read) if gated else None
+        self.templates = self._plain(kinds.POD_TEMPLATES, self._template) if gated else None
+        self.scalables = {kind.name: self._plain(kind, self._workload(kind)) for kind in SCALABLES} if gated else {}
         self.reflectors: tuple[Reflector[Any], ...] = ()
 
     def _typed(self, kind: Kind, codec: Codec[Any], store: Store[Any]) -> None:
@@ -116,6 +125,13 @@ class Cluster:
         store: Store[Stored[V]] = Store()
         self._typed(kind, Plain(_told_its_kind(kind, read)), store)
         return store
+
+    def _workload(self, kind: Kind) -> Callable[[Fields], Workload]:
+        return lambda wire: workloads.read(wire, kind.name, self.drafts)
+
+    def _template(self, wire: Fields) -> tuple[tuple[str, str], Draft, int]:
+        key, draft = read_template(wire, self.drafts)
+        return key, draft, wire.map("metadata").whole("generation", 0, 2**53) or 0
 
     # ---- watching
 
@@ -234,7 +250,3 @@ def _priority(wire: Fields) -> tuple[int, bool]:
 def _attachment(wire: Fields) -> Attachment:
     spec = wire.map("spec")
     return Attachment(spec.text("nodeName") or "", spec.map("source").text("persistentVolumeName") or "")
-
-
-def _named(read: Callable[[Fields, str], V]) -> Callable[[Fields], V]:
-    return lambda wire: read(wire, pod_wire.named(wire.map("metadata")))

@@ -15,31 +15,39 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from dovetail.api import scheduler_config
 from dovetail.api.pod_stream import PodRecord
 from dovetail.clouds.port import Cloud, CloudError
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher, Window
+from dovetail.controllers.buffers import Buffers
 from dovetail.controllers.claims import Claims
+from dovetail.controllers.classes import Classes
 from dovetail.controllers.cluster import Cluster, Scope
 from dovetail.controllers.draining import Evictions, Pods
+from dovetail.controllers.dry_run import ReadOnly, TellingHands
+from dovetail.controllers.interruption import Interruptions
+from dovetail.controllers.layers import Layers
 from dovetail.controllers.machines import Machines
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.pools import Pools
 from dovetail.controllers.provisioning import Provisioner, Solve
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.controllers.static import Static
 from dovetail.controllers.telling import Telling
 from dovetail.controllers.upkeep import Upkeep
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.effects import Ref
+from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.pods import PodState
 from dovetail.core.scheduling.problem import Options
 from dovetail.kube import watch
 from dovetail.kube.client import Client
 from dovetail.kube.clock import Clock
+from dovetail.kube.errors import KubeError
 from dovetail.kube.watch import Source
 
 _log: Final = logging.getLogger(__name__)
@@ -56,6 +64,8 @@ class Choices:
     buffers: bool = False
     static: bool = False
     region: str = ""
+    #: Decide and tell, but change nothing.
+    dry_run: bool = False
 
 
 class Controller:
@@ -71,6 +81,8 @@ class Controller:
         clock: Clock | None = None,
     ) -> None:
         chosen = choices or Choices()
+        if chosen.dry_run:
+            client = ReadOnly(client)
         self.clock = clock or Clock()
         now = self.clock.wall
         self.client, self.cloud, self.telling, self.choices = client, cloud, telling, chosen
@@ -86,11 +98,21 @@ class Controller:
         pods = Pods(self.cluster, self.snapshots, now)
         self.evictions = Evictions(client, self.cluster, pods, telling, _failed("evict"), now)
         self.pools = Pools(self.cluster, self.snapshots, client, self.batcher.trigger, _failed("nodepool"), now)
-        self.hands = Hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
+        hands = TellingHands if chosen.dry_run else Hands
+        self.hands = hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
         self.claims = Claims(
             self.cluster, self.hands, cloud, pods, self.nominations, self.batcher.trigger, _failed("nodeclaim"), now
         )
+        self.layers = Layers(
+            self.cluster, self.snapshots, self.catalogs, client, self.batcher.trigger, _failed("catalog"), now
+        )
+        self.classes = Classes(self.cluster, client, _failed("nodeclass"))
+        self.static = Static(self.cluster, self.hands, pods, _failed("static"), now)
         self.upkeep = Upkeep(self.cluster, self.hands, cloud, _failed("upkeep"), now)
+        self.interruptions = Interruptions(self.cluster, self.hands, self.catalogs, _failed("interruption"), now)
+        self.buffers = Buffers(
+            self.cluster, self.snapshots, client, self.batcher.trigger, _failed("capacitybuffer"), now
+        )
         self.provisioner = Provisioner(
             self.cluster,
             self.snapshots,
@@ -100,6 +122,7 @@ class Controller:
             telling,
             solve,
             self.batcher,
+            self.buffers,
             _failed("provisioning"),
             chosen.options,
             now=now,
@@ -120,8 +143,16 @@ class Controller:
                 ("pools", self.pools.run()),
                 ("provisioning", self.provisioner.run()),
                 ("upkeep", self.upkeep.run()),
+                ("interruptions", self.interruptions.run()),
+                ("layers", self.layers.run()),
+                ("classes", self.classes.run()),
+                ("buffers", self.buffers.run()),
+                *(("static", one.run()) for one in self._static()),
             ):
                 group.create_task(loop, name=name)
+
+    def _static(self) -> tuple[Static, ...]:
+        return (self.static,) if self.choices.static else ()
 
     def _start(self) -> None:
         """Listen from now on, and look once at everything that is there."""
@@ -130,13 +161,15 @@ class Controller:
             for held in store:
                 self._class_changed(kind, None, held)
             store.listen(partial(self._class_changed, kind))
-        self.cloud.resume(held.value for held in one.claims)
-        self._layers_changed()
-        for layer in (one.overlays, one.overrides):
-            if layer is not None:
-                layer.listen(lambda old, new: self._layers_changed())
-        self.claims.listen()
-        self.pools.listen()
+        if not self.choices.dry_run:
+            self.cloud.resume(held.value for held in one.claims)
+        self.cloud.on_notice(self.interruptions.heard)
+        listeners: tuple[_Listens, ...] = (
+            *(self.layers, self.claims, self.pools, self.classes, self.buffers),
+            *self._static(),
+        )
+        for part in listeners:
+            part.listen()
         one.pods.listen(self._pod_changed)
         for claim in one.claims:
             self.claims.look_at_claim(claim.value)
@@ -152,12 +185,6 @@ class Controller:
         ref = NodeClassRef(kind.group, kind.name, held.key[1])
         self.cloud.set_node_class(ref, new.value.wire if new is not None else None)
 
-    def _layers_changed(self) -> None:
-        if self.cluster.overlays is not None:
-            self.catalogs.set_overlays([one.value for one in self.cluster.overlays])
-        self.catalogs.set_overrides([one.value for one in self.cluster.overrides])
-        self.batcher.trigger()
-
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if new is None or new.node is not None or new.state is not PodState.PENDING:
             held = new or old
@@ -165,8 +192,13 @@ class Controller:
                 self.nominations.drop(held.key)
             return
         known = self.nominations.get(new.key)
-        if known is None or known.uid != new.uid:
+        if known is None or known.uid != new.uid or known.until is not None:
+            # The last: its machine is up, and the scheduler would rather say something of the pod than bind it.
             self.batcher.trigger()
+
+
+class _Listens(Protocol):
+    def listen(self) -> None: ...
 
 
 class _Ears:
@@ -197,7 +229,7 @@ class _Learned:
 
 def _failed(what: str) -> Callable[[Hashable, Exception], None]:
     def told(key: Hashable, problem: Exception) -> None:
-        known = isinstance(problem, CloudError)
+        known = isinstance(problem, CloudError | KubeError | BadInput)
         _log.warning("%s %s: %s", what, key, problem, exc_info=None if known else problem)
 
     return told

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dovetail.controllers import dry_run
 from dovetail.controllers.metrics import Metrics
 
+#: What only dovetail has.
+OURS = "dovetail_"
 _CLAIM = ("reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode")
 
 
@@ -25,4 +28,5 @@ def declare(metrics: Metrics) -> Metrics:
     histogram("nodes_termination_duration_seconds", "From deletion until a Node is gone.", "nodepool")
     histogram("nodes_lifetime_duration_seconds", "How long Nodes lived.", "nodepool")
     histogram("scheduler_scheduling_duration_seconds", "How long planning took.", "controller")
+    counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)
     return metrics

@@ -16,19 +16,19 @@ from dovetail.api.fields import Fields
 from dovetail.api.pod_stream import PodRecord
 from dovetail.api.volumes import claims_of
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.queue import WorkQueue
+from dovetail.controllers.queue import Later, WorkQueue
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core import timestamps
 from dovetail.core.effects import Count, Evict, Ref, Say
 from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle import drain
+from dovetail.core.lifecycle import drain, static
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.nodeclaims import DISRUPTED
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
 _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
-_DONE: Final = ("Succeeded", "Failed")
+FINISHED: Final = ("Succeeded", "Failed")
 _FOREVER: Final = "true"
 #: What the API server says when more than one disruption budget covers a pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -66,11 +66,22 @@ class Pods:
             mirror=pod.owner.kind == "Node",
             critical=draft.spec.get("priorityClassName") in drain.CRITICAL,
             tolerates=any(one.tolerates(DISRUPTED) for one in shape.tolerations),
-            finished=pod.phase in _DONE,
+            finished=pod.phase in FINISHED,
             deleting=pod.rare.deletion or None,
             grace=None if pod.grace is None else float(pod.grace),
             protected=protected(pod, self._now()),
         )
+
+    def eviction_cost(self, node: str) -> float:
+        """What it is worth to have all pods of a node leave."""
+        return sum(self._cost(one) for one in self._cluster.pods.on_node(node))
+
+    def _cost(self, pod: PodRecord) -> float:
+        try:
+            given = float(int(pod.rare.deletion_cost or 0))
+        except ValueError:
+            given = 0.0
+        return static.eviction_cost(given, self._snapshots.shape_of(pod).priority)
 
     def volumes_kept(self, node: str) -> frozenset[str]:
         """The persistent volumes of pods that stay on a node to its end."""
@@ -135,7 +146,7 @@ class Evictions:
         elif pod.finished or pod.deleting is not None:
             self._finished(ref)
         elif not drain.is_evictable(pod):
-            raise _NotYet("do-not-disrupt holds it")
+            raise Later
         else:
             await self._ask(ref, asked)
         return None
@@ -166,16 +177,12 @@ class Evictions:
             if isinstance(refused, TooManyRequests) or _SEVERAL_BUDGETS in str(refused):
                 about = Ref("Node", asked.node)
                 self.ears.say(Say(about, "FailedDraining", f"{ref.namespace}/{ref.name}: {refused}", warning=True))
-                raise _NotYet(str(refused)) from None
+                raise Later from None
             raise
         self._counted(201)
         self.ears.say(Say(ref, "Evicted", "Evicted pod", dedupe=(ref.uid,)))
-        self.ears.count(Count("pods_drained_total", {"reason": ""}))
+        self.ears.count(Count("pods_drained_total", {"reason": asked.reason}))
         self._finished(ref)
 
     def _counted(self, code: int) -> None:
         self.ears.count(Count("pods_eviction_requests_total", {"code": str(code)}))
-
-
-class _NotYet(Exception):
-    """A pod that may not be evicted now; it is asked again later."""

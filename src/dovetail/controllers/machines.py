@@ -51,8 +51,7 @@ class Machines:
         return instance
 
     def _learn(self, shortages: Iterable[Shortage]) -> None:
-        for one in shortages:
-            self.catalogs.mark(one, self.now())
+        self.catalogs.mark_all(shortages, self.now())
 
     async def terminate(self, claim: NodeClaim) -> bool:
         """Whether the machine is gone. Any other trouble than that is the caller's to try again."""

@@ -65,7 +65,7 @@ class Pools:
             self._windows.pop(old.value.meta.uid, None)
             return
         self._queue.add(new.key[1])
-        if old is None or old.value.meta.generation != new.value.meta.generation:
+        if old is None or old.value.meta.generation != new.value.meta.generation or _is_usable(old) != _is_usable(new):
             self.replan()
 
     def _count_later(self, old: Any, new: Any) -> None:
@@ -165,6 +165,10 @@ class Pools:
                 notes[POOL_HASH] = after.meta.annotations[POOL_HASH]
             patch = MergePatch({"metadata": {"annotations": notes}})
             await self.client.patch(kinds.NODE_CLAIMS, claim.name, patch)
+
+
+def _is_usable(held: Any) -> bool:
+    return bool(held.value.pool.ready)
 
 
 def _ready(wire: Fields) -> Condition | None:

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 from dovetail.clouds.port import CloudError
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher
+from dovetail.controllers.buffers import Buffers, is_virtual
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.snapshots import Snapshots
@@ -36,6 +37,8 @@ from dovetail.kube.errors import KubeError
 CONCURRENT_CREATES: Final = 50
 #: Planning that has to wait looks again this often; usually an event comes first.
 RETRY_SECONDS: Final = 1.0
+#: And pods that nobody could take are looked at again this often.
+REFUSED_SECONDS: Final = 10.0
 
 
 class Solve(Protocol):
@@ -62,9 +65,12 @@ class Provisioner:
     ears: Ears
     solve: Solve
     batcher: Batcher
+    buffers: Buffers
     failed: Callable[[Hashable, Exception], None]
     options: Options = field(default_factory=Options)
     now: Callable[[], float] = time.time
+    _waiting: bool = False
+    _timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Plan every batch until cancelled."""
@@ -74,6 +80,16 @@ class Provisioner:
             if not await self._tried():
                 await asyncio.sleep(RETRY_SECONDS)
                 self.batcher.trigger()
+            elif self._waiting or len(self.nominations):
+                self._later()
+
+    def _later(self) -> None:
+        """Pods that were refused are planned again from time to time: prices move, shortages end. So are those the
+        scheduler does not bind, of which it need not say a word."""
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(REFUSED_SECONDS, self.batcher.trigger)
 
     async def _tried(self) -> bool:
         try:
@@ -87,14 +103,17 @@ class Provisioner:
         if self._unknown_launches():
             return False
         self.nominations.lapsed(self.now())
-        snapshot = self.snapshots.take()
+        self._waiting = False
+        snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
             return True
         began = time.perf_counter()
         plan = await self.solve(self.problem(snapshot))
         took = {"controller": "provisioner"}
         self.ears.observe(Observe("scheduler_scheduling_duration_seconds", time.perf_counter() - began, took))
-        return await self._carry_out(plan)
+        carried_out = await self._carry_out(plan)
+        await self.buffers.planned(plan)
+        return carried_out
 
     def problem(self, snapshot: Snapshot) -> Problem:
         return Problem(snapshot, self.catalogs_of(snapshot.pools), self.options)
@@ -122,12 +141,13 @@ class Provisioner:
             self._told(placed)
         for refused in plan.refused:
             self._refused(refused)
+        self._waiting = bool(plan.refused)
         gate = asyncio.Semaphore(CONCURRENT_CREATES)
         results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
         return all(results)
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
-        real = [((pod.namespace, pod.name), pod.uid) for pod in pods]
+        real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
         self.nominations.nominate(real, target, until)
 
     async def _order(self, gate: asyncio.Semaphore, planned: Claim) -> bool:
@@ -172,6 +192,8 @@ class Provisioner:
             self._nominated(pod, f"Pod should schedule on: node/{placed.node.name}")
 
     def _nominated(self, pod: Pod, message: str) -> None:
+        if is_virtual(pod):
+            return
         self.ears.say(Say(_ref(pod), "Nominated", message, dedupe=(pod.uid,)))
 
     def _refused(self, refused: Refused) -> None:
@@ -179,6 +201,8 @@ class Provisioner:
         if refused.nearest_miss:
             message = f"{message}; nearest: {refused.nearest_miss}"
         for pod in refused.pods:
+            if is_virtual(pod):
+                continue
             said = Say(_ref(pod), "FailedScheduling", message, warning=True, dedupe=(pod.uid,), quiet_seconds=300.0)
             self.ears.say(said)
 

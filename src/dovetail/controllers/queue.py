@@ -18,6 +18,10 @@ FIRST_RETRY: Final = 0.2
 LAST_RETRY: Final = 60.0
 
 
+class Later(Exception):
+    """Nothing is wrong, it is only too early: look again after a while that doubles, and tell nobody."""
+
+
 class WorkQueue(Generic[Key]):
     """Keys that are due, and keys that will be."""
 
@@ -115,14 +119,19 @@ class WorkQueue(Generic[Key]):
     async def _one(self, key: Key) -> None:
         try:
             again = await self._handle(key)
+        except Later:
+            again = self._backed_off(key)
         except Exception as problem:  # noqa: BLE001  (the supervisor: one object's trouble never stops the others)
             self._failed(key, problem)
-            count = self._failures[key] = self._failures.get(key, 0) + 1
-            again = min(self._first * 2 ** min(count - 1, 30), self._last)
+            again = self._backed_off(key)
         else:
             self._failures.pop(key, None)
         if again is not None and key not in self._again:
             self.add(key, max(again, 1e-6))
+
+    def _backed_off(self, key: Key) -> float:
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        return float(min(self._first * 2 ** min(count - 1, 30), self._last))
 
     async def drained(self) -> None:
         """Return once nothing is due and nobody is at work; looks planned for later do not count."""

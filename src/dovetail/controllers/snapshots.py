@@ -153,7 +153,7 @@ class Snapshots:
         one = self._cluster
         every = nodes.Machines(
             {held.key[1]: machines.of_node(held.value) for held in one.nodes},
-            {held.key[1]: machines.of_claim(held.value) for held in one.claims},
+            {held.key[1]: machines.of_claim(held.value) for held in one.claims if one.manages(held.value)},
             {held.key[1]: held.value for held in one.csi_nodes},
         )
         return nodes.merged(every, pools)
@@ -176,7 +176,8 @@ class Snapshots:
 
     def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str]) -> Pod:
         planned = self._nominations.get((pod.namespace, pod.name))
-        if planned is None or planned.uid != pod.uid:
+        if planned is None or planned.uid != pod.uid or planned.until is not None:
+            # Its machine is up: the scheduler may have given that room to others, so what is free there is the truth.
             return pod
         target = names.get(planned.target, planned.target)
         return pod if target in leaving else replace(pod, node=target, state=PodState.BOUND)

@@ -90,6 +90,8 @@ class Evict:
     pod: Ref
     node: str = ""
     deadline: float | None = None
+    #: Why, for the counter of pods that left.
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

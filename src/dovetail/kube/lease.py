@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -237,7 +238,7 @@ class Elector:
             spec["acquireTime"] = now
         spec |= {
             "holderIdentity": terms.holder,
-            "leaseDurationSeconds": max(1, round(terms.duration)),
+            "leaseDurationSeconds": math.ceil(terms.duration),
             "renewTime": now,
         }
         if before is not None:

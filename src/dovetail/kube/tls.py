@@ -62,7 +62,10 @@ class Trust:
 def context_of(trust: Trust, shown: Shown) -> ssl.SSLContext:
     """A new context. Raises OSError (which ssl.SSLError is) or ValueError where the material is unfit."""
     authority = trust.authority.read().decode("ascii", "replace") if trust.authority else None
-    context = ssl.create_default_context(cadata=authority or None)
+    if authority is not None and not authority.strip():
+        # Python would take an empty one for none, and trust everybody the system trusts.
+        raise ValueError("the certificate authority is empty")
+    context = ssl.create_default_context(cadata=authority)
     # Python 3.13 refuses authorities without a key identifier, which many clusters have; and a certificate that is
     # trusted by name is trusted whether or not it signed itself. Go, and so every other client, sees both this way.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

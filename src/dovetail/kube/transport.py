@@ -10,6 +10,7 @@ A stream takes a turn only until it has begun: a watch that lasts five minutes m
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -39,6 +40,7 @@ _MOST_OF_AN_ERROR: Final = 2**20
 #: Idle connections are given up before load balancers do (60 s with most), as those do it silently.
 _KEEP_IDLE: Final = 45.0
 _CONNECT_IN: Final = 10.0
+_LARGE: Final = 2**18
 #: A watch may be silent for long, but a server says at once that it has begun.
 _BEGIN_IN: Final = 60.0
 #: A peer that vanished is noticed after half a minute of silence and three unanswered probes.
@@ -202,7 +204,7 @@ class Transport:
         response = await self._session.request(
             call.method,
             self._url(call),
-            data=call.body,
+            data=_payload(call.body),
             headers=headers,
             ssl=self._ssl(shown),
             server_hostname=config.trust.server_name or None,
@@ -239,6 +241,11 @@ class Transport:
             if not cut:
                 raise failures.error_of(problem, call.asked, self._config.server) from None
         return b"".join(pieces)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body goes out in pieces, so that others get their turn meanwhile."""
+    return body if body is None or len(body) <= _LARGE else io.BytesIO(body)
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:

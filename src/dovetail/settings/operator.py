@@ -47,6 +47,7 @@ class Operator:
     scheduler_config: str = ""
     types_file: str = ""
     cluster_name: str = ""
+    own_kubelets: bool = False
     dry_run: bool = False
 
 
@@ -97,6 +98,13 @@ def _format(text: str) -> str:
     return text
 
 
+def _kubelets(text: str) -> bool:
+    """Whether they are our own."""
+    if text not in ("internal", "external"):
+        raise BadValue(f"{text[:40]!r} is neither internal nor external")
+    return text == "internal"
+
+
 def _preferences(text: str) -> PreferencePolicy:
     return _one_of(PreferencePolicy, text)
 
@@ -129,6 +137,7 @@ OPTIONS: Final = (
     _Option("min-values-policy", "MIN_VALUES_POLICY", _min_values, "Strict or BestEffort"),
     _Option("scheduler-config", "SCHEDULER_CONFIG", str, "default spread constraints: a file, or the YAML itself"),
     _Option("instance-types-file-path", "INSTANCE_TYPES_FILE_PATH", str, "kwok: the types there are", "FILE"),
+    _Option("kubelets", "KUBELETS", _kubelets, "kwok: who plays kubelet, external (a kwok controller) or internal"),
     _Option("cluster-name", "CLUSTER_NAME", str, "what this cluster is called in logs and tags"),
 )
 
@@ -173,6 +182,7 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         scheduler_config=option("scheduler-config", ""),
         types_file=option("instance-types-file-path", ""),
         cluster_name=option("cluster-name", ""),
+        own_kubelets=option("kubelets", False),
         dry_run=bool(flags.dry_run),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,10 +16,14 @@ from dovetail.clouds.sim.cloud import Habits, SimCloud
 from dovetail.clouds.sim.market import SimMarket
 from dovetail.core import timestamps
 from dovetail.core.catalog.offerings import OfferingKey
+from dovetail.core.conditions import Condition, Status
 from dovetail.core.instances import Instance, Option
-from dovetail.core.nodeclaims import FINALIZER, NodeObject
+from dovetail.core.nodeclaims import FINALIZER, LAUNCHED, NodeClaim, NodeObject
 from dovetail.core.nodepools import NodeClassRef
 
+NAME = "general-a1b2c"
+SPOT = OfferingKey("m-4x-amd64-linux", "test-zone-a", "spot")
+HELD = OfferingKey("m-4x-amd64-linux", "test-zone-a", "reserved")
 CLASS = NodeClassRef("karpenter.kwok.sh", "KWOKNodeClass", "default")
 READY: dict[str, Any] = {
     "metadata": {"name": "default"},
@@ -142,3 +147,22 @@ class SlowWorld(SimWorld):
     def __init__(self) -> None:
         self.time = itertools.count(1_000_000, 1)
         super().__init__(habits=Habits(shutdown=3.0, now=lambda: float(next(self.time))))
+
+
+def delayed(cloud: Any, seconds: str) -> None:
+    cloud.set_node_class(CLASS, {**READY, "spec": {"nodeRegistrationDelay": seconds}})
+
+
+def launched(bought: NodeClaim, instance: Instance, **more: Any) -> NodeClaim:
+    """The claim as it is written down after a launch."""
+    told = {**instance.labels, **bought.meta.labels}
+    meta = replace(bought.meta, labels=MappingProxyType(told), annotations=instance.annotations)
+    return replace(
+        bought,
+        meta=meta,
+        provider_id=instance.provider_id,
+        capacity=instance.capacity,
+        allocatable=instance.allocatable,
+        conditions=(Condition(LAUNCHED, Status.TRUE),),
+        **more,
+    )

@@ -33,8 +33,15 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
 
 @pytest.fixture(scope="session")
 def real_server(shared_control_plane: ControlPlane) -> Server:
-    kubectl = shared_control_plane.programs.path("kubectl")
-    return Server("real", shared_control_plane.kubeconfig, kubectl, shared_control_plane.compact, aged)
+    real = shared_control_plane
+    kubectl = real.programs.path("kubectl")
+
+    def restart() -> None:
+        real.stop_apiserver()
+        real.compact()
+        real.start_apiserver()
+
+    return Server("real", real.kubeconfig, kubectl, real.compact, aged, restart, real.reissue_certificate)
 
 
 def aged(token: str) -> str:

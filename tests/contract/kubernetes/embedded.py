@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import threading
@@ -43,7 +44,8 @@ class Thread:
         """Do it in the server's own loop, and wait until it is done."""
 
         async def run() -> None:
-            act()
+            if inspect.isawaitable(begun := act()):
+                await begun
 
         asyncio.run_coroutine_threadsafe(run(), self._loop).result(timeout=30)
 
@@ -61,6 +63,12 @@ class Thread:
             raise
 
 
+async def restarted(server: EmbeddedServer) -> None:
+    await server.faults.begin_outage()
+    server.faults.expire_history()
+    await server.faults.end_outage()
+
+
 @contextmanager
 def running(directory: Path) -> Iterator[Server]:
     thread = Thread()
@@ -72,7 +80,13 @@ def running(directory: Path) -> Iterator[Server]:
         kubectl = find(os.environ).path("kubectl")
     try:
         yield Server(
-            "embedded", kubeconfig, kubectl, lambda: thread.call(server.faults.expire_history), lambda token: token
+            "embedded",
+            kubeconfig,
+            kubectl,
+            expire=lambda: thread.call(server.faults.expire_history),
+            aged=lambda token: token,
+            restart=lambda: thread.call(lambda: restarted(server)),
+            reissue=lambda: thread.call(server.faults.reissue_certificate),
         )
     finally:
         thread.stop()

@@ -34,6 +34,7 @@ class Server:
     """One API server and the way in.
 
     `expire` makes it forget every version before now; `aged` makes a continue token one of a forgotten version.
+    `restart` ends and begins it again, without its history; `reissue` gives it another certificate of its authority.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Server:
     kubectl: Path | None
     expire: Callable[[], object]
     aged: Callable[[str], str]
+    restart: Callable[[], object]
+    reissue: Callable[[], object]
     url: str = field(init=False)
     tls: ssl.SSLContext = field(init=False)
     headers: dict[str, str] = field(init=False)

@@ -32,7 +32,7 @@ def meta(name: str, **given: Any) -> Meta:
 def claim(name: str = "general-1", *, true: tuple[str, ...] = (), at: float = START, **given: Any) -> NodeClaim:
     """A claim of pool `general` with these conditions True since `at`."""
     about = {
-        "labels": {"karpenter.sh/nodepool": "general", **given.pop("labels", {})},
+        "labels": {"karpenter.sh/nodepool": "general", CLASS.label_key: CLASS.name, **given.pop("labels", {})},
         "annotations": given.pop("annotations", {}),
         "finalizers": given.pop("finalizers", (FINALIZER,)),
         "owners": given.pop("owners", (POOL,)),
@@ -48,7 +48,7 @@ def claim(name: str = "general-1", *, true: tuple[str, ...] = (), at: float = ST
 
 def node(name: str = "node-1", *, ready: bool = True, **given: Any) -> NodeObject:
     about = {
-        "labels": given.pop("labels", {}),
+        "labels": {CLASS.label_key: CLASS.name, **given.pop("labels", {})},
         "annotations": given.pop("annotations", {}),
         "finalizers": given.pop("finalizers", ()),
         "deleting": given.pop("deleting", None),

@@ -77,6 +77,7 @@ class DaemonSets:
         wanted = {one.name for one in self._nodes.values() if _suits(shape, one)}
         current = template_hash(found["spec"]["template"])
         self._place(found, template, current, wanted)
+        self._remove(found, wanted | {one.name for one in self._nodes.values() if _may_stay(shape, one)})
         self._replace_old(found, current, wanted)
         return self._report(found, current, wanted)
 
@@ -100,8 +101,10 @@ class DaemonSets:
             pod["metadata"]["labels"] |= {_HASH: current, _GENERATION: str(found["metadata"].get("generation", 1))}
             pod["spec"] = {**pod["spec"], "affinity": _on_node(pod["spec"].get("affinity"), node)}
             self._objects.create(kinds.PODS, pod, found["metadata"]["namespace"], MANAGER)
-        for node, pods in placed.items():
-            surplus = pods if node not in wanted else [*pods[1:], *(one for one in pods[:1] if one.ended)]
+
+    def _remove(self, found: Object, kept: set[str]) -> None:
+        for node, pods in self._by_node(found).items():
+            surplus = pods if node not in kept else [*pods[1:], *(one for one in pods[:1] if one.ended)]
             for one in surplus:
                 delete_pod(self._objects, one)
 
@@ -154,6 +157,13 @@ def _template(found: Object) -> dict[str, Any]:
         *(one for one in added if one not in (spec.get("tolerations") or ())),
     ]
     return {**template, "metadata": template.get("metadata") or {}, "spec": spec}
+
+
+def _may_stay(shape: PodShape, node: NodeInfo) -> bool:
+    """Whether a daemon that runs on a node goes on: a taint that keeps new ones away does not send it off."""
+    if shape.wrong_node(node.name, node.labels):
+        return False
+    return not any(one.effect is Effect.NO_EXECUTE for one in shape.untolerated(node.taints))
 
 
 def _suits(shape: PodShape, node: NodeInfo) -> bool:

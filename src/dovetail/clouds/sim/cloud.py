@@ -139,7 +139,9 @@ class SimCloud:
             promise = self._promised.get(claim.name)
             if promise is not None:
                 return promise.machine
-            known = await self._known(claim.name) if delay > 0 else None
+            # A first order is not looked for: writing its Node down finds what is there.
+            again = delay > 0 or claim.name in self.market.ledger
+            known = await self._known(claim.name) if again else None
             return known or await self._bought(order, delay)
 
     async def _known(self, name: str) -> Instance | None:
@@ -185,6 +187,7 @@ class SimCloud:
     def _chosen(self, order: Order) -> _Chosen | tuple[Shortage, ...]:
         """The first option that is not sold out, or all that is missing."""
         missing: dict[Shortage, None] = {}
+        self.market.give_back(order.claim.name)
         for option in _agreeing(order):
             row = option.offering
             key = OfferingKey(option.instance_type.name, row.zone, row.capacity_type)

@@ -102,13 +102,18 @@ class KubeletApi(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long things take, in seconds; `beat` between two renewals of a lease."""
+    """How long things take, in seconds; `beat` between two renewals of a lease.
+
+    `missed` is how long after its last word a dead machine's Node is said to be Unknown. That is a control plane's
+    part, and None leaves it to one; the embedded server watches no heartbeats.
+    """
 
     boot: float = 0.0
     start: float = 0.0
     stop: float = 0.0
     job: float = 1.0
     beat: float = 10.0
+    missed: float | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +122,7 @@ class _Kubelet:
 
     node: SeenNode
     up_since: float | None = None
-    silent: bool = False
+    silent_since: float | None = None
     sick: bool = False
     beats_at: float = 0.0
 
@@ -182,8 +187,9 @@ class Kubelets:
 
     def silence(self, provider_id: str) -> None:
         kubelet = self._of(provider_id)
-        if kubelet is not None:
-            kubelet.silent = True
+        if kubelet is not None and kubelet.silent_since is None:
+            kubelet.silent_since = self._now()
+            self._wake(NodeKey(kubelet.node.name))
 
     def sicken(self, provider_id: str) -> None:
         kubelet = self._of(provider_id)
@@ -194,7 +200,7 @@ class Kubelets:
     def heal(self, provider_id: str) -> None:
         kubelet = self._of(provider_id)
         if kubelet is not None:
-            kubelet.sick = kubelet.silent = False
+            kubelet.sick, kubelet.silent_since = False, None
             self._wake(NodeKey(kubelet.node.name))
             self._wake_pods(kubelet.node.name)
 
@@ -207,15 +213,17 @@ class Kubelets:
         """Do what is due, and say in how many seconds something will be."""
         if isinstance(key, NodeKey):
             kubelet = self._kubelets.get(key.name)
-            return None if kubelet is None or kubelet.silent else await self._node(kubelet)
+            return None if kubelet is None else await self._node(kubelet)
         pod = self._pods.get(key)
         host = self._kubelets.get(pod.node) if pod is not None else None
-        if pod is None or host is None or host.up_since is None or host.silent:
+        if pod is None or host is None or host.up_since is None or host.silent_since is not None:
             return None
         return await self._pod(pod, host.up_since)
 
     async def _node(self, kubelet: _Kubelet) -> float | None:
         node, now = kubelet.node, self._now()
+        if kubelet.silent_since is not None:
+            return await self._silent(kubelet, kubelet.silent_since, now)
         if kubelet.sick:
             if node.ready != "False":
                 await self._set_status(kubelet, statuses.sick(now), "False")
@@ -227,6 +235,14 @@ class Kubelets:
         if kubelet.up_since is None:
             return None
         return await self._beat(kubelet, now)
+
+    async def _silent(self, kubelet: _Kubelet, since: float, now: float) -> float | None:
+        if self._pace.missed is None or kubelet.node.ready == "Unknown":
+            return None
+        left = since + self._pace.missed - now
+        if left <= 0:
+            await self._set_status(kubelet, statuses.lost(now), "Unknown")
+        return left if left > 0 else None
 
     async def _come_up(self, kubelet: _Kubelet, now: float) -> None:
         """One patch, at the first boot or whenever somebody else said that the Node is not ready."""

@@ -19,11 +19,11 @@ _PRESSURES: Final = (
 )
 
 
-def _condition(type_: str, status: bool, reason: str, message: str, now: float) -> Body:
+def _condition(type_: str, status: str, reason: str, message: str, now: float) -> Body:
     stamp = timestamps.text(now)
     return {
         "type": type_,
-        "status": "True" if status else "False",
+        "status": status,
         "reason": reason,
         "message": message,
         "lastHeartbeatTime": stamp,
@@ -45,8 +45,8 @@ def booted(name: str, boot_id: str, arch: str, system: str, now: float) -> Body:
     return {
         "phase": "Running",
         "conditions": [
-            *(_condition(kind, False, reason, message, now) for kind, reason, message in _PRESSURES),
-            _condition("Ready", True, READY_REASON, "kubelet is posting ready status", now),
+            *(_condition(kind, "False", reason, message, now) for kind, reason, message in _PRESSURES),
+            _condition("Ready", "True", READY_REASON, "kubelet is posting ready status", now),
         ],
         "addresses": [
             {"type": "InternalIP", "address": _address(name, 10)},
@@ -68,11 +68,18 @@ def booted(name: str, boot_id: str, arch: str, system: str, now: float) -> Body:
 
 
 def sick(now: float) -> Body:
-    return {"conditions": [_condition("Ready", False, SICK_REASON, "the simulated machine is not well", now)]}
+    return {"conditions": [_condition("Ready", "False", SICK_REASON, "the simulated machine is not well", now)]}
 
 
 def healed(now: float) -> Body:
-    return {"conditions": [_condition("Ready", True, READY_REASON, "kubelet is posting ready status", now)]}
+    return {"conditions": [_condition("Ready", "True", READY_REASON, "kubelet is posting ready status", now)]}
+
+
+def lost(now: float) -> Body:
+    """What a control plane says of a Node it hears nothing more of."""
+    return {
+        "conditions": [_condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.", now)]
+    }
 
 
 def lease(node: str, uid: str, now: float) -> Body:

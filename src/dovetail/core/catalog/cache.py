@@ -130,10 +130,17 @@ class CatalogCache:
 
     def mark(self, shortage: Shortage, now: float, seconds: float = BELIEVED_SECONDS) -> int:
         """The market ran out of something: flip the rows it names until that lapses (S0.3). How many rows of types."""
+        return self.mark_all((shortage,), now, seconds)
+
+    def mark_all(self, shortages: Iterable[Shortage], now: float, seconds: float = BELIEVED_SECONDS) -> int:
+        """The same for all that one answer of the market names; a type is built again once, however many name it."""
         self._let_lapse(now)
-        news = shortage not in self._shortages.until
-        self._shortages = self._shortages.with_one(shortage, now + seconds)
-        return self._rebuild_named((shortage,)) if news else 0
+        told = tuple(shortages)
+        if not told:
+            return 0
+        news = [one for one in told if one not in self._shortages.until]
+        self._shortages = self._shortages.with_all(told, now + seconds)
+        return self._rebuild_named(news) if news else 0
 
     def set_overrides(self, overrides: Iterable[Override]) -> int:
         """InstanceType resources, all of them; only types whose resource changed are built again."""

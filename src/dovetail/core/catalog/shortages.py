@@ -7,7 +7,7 @@ nothing else, and lapses by itself: time is an argument, nobody has to sweep.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.core import labels
@@ -76,11 +76,22 @@ class Shortages:
     """All that is believed to have run out, each with the time it lapses."""
 
     until: Mapping[Shortage, float]
+    #: Those that name a type, by its name, and under None those that name none: thousands may be believed at once.
+    _by_type: Mapping[str | None, tuple[Shortage, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str | None, list[Shortage]] = {}
+        for one in self.until:
+            found.setdefault(one.instance_type, []).append(one)
+        object.__setattr__(self, "_by_type", {name: tuple(held) for name, held in found.items()})
 
     def with_one(self, shortage: Shortage, until: float) -> Shortages:
         """Add one; hearing of it again extends it, never shortens it."""
-        longest = max(until, self.until.get(shortage, until))
-        return Shortages({**self.until, shortage: longest})
+        return self.with_all((shortage,), until)
+
+    def with_all(self, shortages: Iterable[Shortage], until: float) -> Shortages:
+        longest = {one: max(until, self.until.get(one, until)) for one in shortages}
+        return Shortages({**self.until, **longest})
 
     def lapsed(self, now: float) -> tuple[Shortage, ...]:
         return tuple(one for one, until in self.until.items() if until <= now)
@@ -95,7 +106,8 @@ class Shortages:
 
     def applied(self, hardware: Hardware, rows: tuple[Offering, ...]) -> tuple[Offering, ...]:
         """The rows with what ran out marked; the very same tuple when nothing did."""
-        named = [one for one in self.until if one.names_type(hardware)]
+        possible = (*self._by_type.get(hardware.name, ()), *self._by_type.get(None, ()))
+        named = [one for one in possible if one.names_type(hardware)]
         if not named:
             return rows
         found = []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from dovetail.core import conditions
 from dovetail.core.conditions import Moment
 from dovetail.core.effects import Effect, Launch, SaveClaim, Step, soonest
-from dovetail.core.lifecycle import liveness, registration, upkeep
+from dovetail.core.lifecycle import hydration, liveness, registration, upkeep
 from dovetail.core.nodeclaims import (
     CLAIM_CONDITIONS,
     FINALIZER,
@@ -24,8 +24,10 @@ from dovetail.core.nodeclaims import (
 
 def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Step:
     """What to do about a claim; `nodes` are those with its provider id."""
+    held = hydration.hydrated(claim)
     if FINALIZER not in claim.meta.finalizers:
-        held = replace(claim, meta=replace(claim.meta, finalizers=(*claim.meta.finalizers, FINALIZER)))
+        held = replace(held, meta=replace(held.meta, finalizers=(*claim.meta.finalizers, FINALIZER)))
+    if held is not claim:
         return Step((SaveClaim(claim, held, locked=True),), 0.0)
     alive = liveness.judged(claim, now)
     if alive.effects:
@@ -43,7 +45,9 @@ def _joined(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, again: 
         effects += registration.registered_effects(claim, node, now)
     known, usable = registration.initialize(known, synced or node, now)
     if node is not None:
-        effects = [*registration.saved(node, usable or synced), *effects]
+        shall_be = usable or synced or (node if known.is_true(REGISTERED) else None)
+        labelled = shall_be and hydration.hydrated_node(claim, shall_be)
+        effects = [*registration.saved(node, labelled), *effects]
     if usable is not None:
         known, told = upkeep.checked(known, usable, now)
         effects += told

@@ -18,6 +18,7 @@ from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.lifecycle.launch import set_condition
 from dovetail.core.nodeclaims import (
     DISRUPTED,
+    DISRUPTION_REASON,
     DRAINED,
     EXCLUDE_FROM_BALANCERS,
     FINALIZER,
@@ -30,7 +31,11 @@ from dovetail.core.nodeclaims import (
 #: A node without pods is watched this much longer, for pods bound to it before the taint was seen.
 SETTLE_SECONDS: Final = 5.0
 POLL_SECONDS: Final = 1.0
+#: So far apart the clocks of two replicas may be.
+SKEW_SECONDS: Final = 60.0
 _NAMES_SHOWN: Final = 5
+#: Nobody decided to disrupt the node: it, or its claim, was deleted.
+FORCEFUL: Final = "Forceful Termination"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +104,28 @@ def _drained(leaving: Leaving, deadline: float | None, now: float, before: list[
     left = drain.waiting(leaving.pods, now)
     if left:
         asked = drain.requests(leaving.pods, deadline, now)
-        evictions = [Evict(one.pod.ref, node.name, one.deadline) for one in asked]
+        evictions = [Evict(one.pod.ref, node.name, one.deadline, _why(claim)) for one in asked]
         told = Say(_ref(node), "FailedDraining", f"Failed to drain node, {_waiting_on(left)}", warning=True)
         return Step((*before, *evictions, told), POLL_SECONDS)
     if claim is None or held is None:
         return Step((*before, *released(node, claim, now)))
-    if held.status is Status.UNKNOWN and now - held.since < SETTLE_SECONDS:
-        return Step(tuple(before), max(SETTLE_SECONDS - (now - held.since), 0.05))
+    waited = now - held.since
+    # A time far ahead was written before somebody set the clock back: nobody waits for it to come again.
+    if held.status is Status.UNKNOWN and -SKEW_SECONDS < waited < SETTLE_SECONDS:
+        return Step(tuple(before), min(max(SETTLE_SECONDS - waited, 0.05), SETTLE_SECONDS))
     if held.status is not Status.TRUE:
         known = set_condition(claim, conditions.true(DRAINED), now)
         before = [*before, Count("nodes_drained_total", {"nodepool": claim.pool or ""})]
         claim = known
     return _detached(leaving, claim, deadline, now, before)
+
+
+def _why(claim: NodeClaim | None) -> str:
+    """Why pods are evicted, by the word the counter has for it."""
+    if claim is None:
+        return ""
+    held = conditions.found(claim.conditions, DISRUPTION_REASON)
+    return held.reason if held is not None and held.status is Status.TRUE else FORCEFUL
 
 
 def _waiting_on(left: tuple[DrainPod, ...]) -> str:

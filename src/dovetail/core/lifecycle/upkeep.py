@@ -4,7 +4,7 @@ Node is as large as was promised (§2.8)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.core import conditions
@@ -19,6 +19,7 @@ from dovetail.core.resources import quantity_of
 #: A Node may be this much smaller than its claim said.
 SMALLEST_SHARE: Final = 0.90
 CONSISTENCY_SECONDS: Final = 600.0
+POD_EVENT_SECONDS: Final = 10.0
 #: A machine nobody claims is left alone this long: its claim may not have been seen yet.
 UNCLAIMED_SECONDS: Final = 30.0
 
@@ -35,6 +36,15 @@ def expired(claim: NodeClaim, pods: int, now: float) -> Step:
     if pods:
         effects.append(Count("pods_disruption_initiated_total", counted, pods))
     return Step(tuple(effects))
+
+
+def pods_moved(claim: NodeClaim, now: float) -> NodeClaim:
+    """The claim with the time at which pods last came or went; itself where that was said less than ten seconds ago,
+    since saying it is a write."""
+    last = claim.last_pod_event
+    if last is not None and 0 <= now - last < POD_EVENT_SECONDS:
+        return claim
+    return replace(claim, last_pod_event=float(int(now)))
 
 
 def vanished(

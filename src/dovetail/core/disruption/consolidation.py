@@ -1,0 +1,231 @@
+"""Consolidation: whether giving nodes up saves money, and whether it saves enough to be worth the trouble.
+
+`eligible` says who takes part at all. `judged` takes one independent part of a what-if and says what to do with it: a
+command with the machines that would be bought, cut down to those that surely save money, or the reason why not. The
+rules after the price are asked in the order of what they cost people: Balanced, thresholds, payback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dovetail.core import labels
+from dovetail.core.catalog.prices import dollars
+from dovetail.core.disruption import balanced, payback, pricing
+from dovetail.core.disruption.balanced import Totals
+from dovetail.core.disruption.candidates import Candidate
+from dovetail.core.disruption.commands import Command, Group
+from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.payback import Evicted
+from dovetail.core.disruption.pricing import SpotRule
+from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
+from dovetail.core.disruption.refusals import Code, Refusal, counted, listed
+from dovetail.core.requirements import Requirements
+from dovetail.core.scheduling.problem import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What judging needs beside the what-if."""
+
+    world: World
+    totals: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def eligible(one: Candidate) -> Refusal | None:
+    """Why a candidate takes no part in consolidation; empty nodes are Emptiness' business."""
+    policy = one.policy
+    if policy.is_static:
+        return Refusal(Code.STATIC, f"NodePool {policy.name} is static")
+    if one.instance_type is None:
+        return Refusal(Code.UNKNOWN_TYPE, f"instance type {one.kind.instance_type or '(no label)'} is not known")
+    if not one.capacity_type:
+        return Refusal(Code.NO_CAPACITY_TYPE, f"node doesn't have the {labels.CAPACITY_TYPE} label")
+    if not one.node.labels.get(labels.ZONE):
+        return Refusal(Code.NO_ZONE, f"node doesn't have the {labels.ZONE} label")
+    if policy.consolidate_after is None:
+        return Refusal(Code.NEVER, f"NodePool {policy.name} has consolidation disabled")
+    if policy.policy is ConsolidationPolicy.WHEN_EMPTY:
+        return Refusal(Code.ONLY_EMPTY, f"NodePool {policy.name} has non-empty consolidation disabled")
+    if not one.is_consolidatable:
+        return Refusal(Code.TOO_SOON, f"pods came or went less than {policy.consolidate_after:.0f} s ago")
+    return None
+
+
+def totals(candidates: Iterable[Candidate]) -> Mapping[str, Totals]:
+    """What each pool costs and what disturbing all of it would be, over every node anybody looked at."""
+    money: dict[str, int] = {}
+    trouble: dict[str, float] = {}
+    for one in candidates:
+        money[one.pool] = money.get(one.pool, 0) + one.nanodollars
+        trouble[one.pool] = trouble.get(one.pool, 0.0) + one.cost
+    return {pool: Totals(money[pool], trouble[pool]) for pool in money}
+
+
+def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> Command | Refusal:
+    """A command for one independent part of a what-if, or why it is not worth it."""
+    if group.refused:
+        return _unschedulable(group)
+    if not group.claims:
+        return _worth(group, candidates, (), setting)
+    if len(group.claims) > len(candidates):
+        count = counted(len(group.claims), "node")
+        text = f"Can't remove without creating {count}"
+        return Refusal(Code.TOO_MANY, text, tuple(pod.key for claim in group.claims for pod in claim.pods))
+    replacements = cheaper(group, candidates, setting.world)
+    if isinstance(replacements, Refusal):
+        return replacements
+    return _worth(group, candidates, replacements, setting)
+
+
+def _unschedulable(group: Group) -> Refusal:
+    keys = tuple(sorted(pod.key for pod in group.refused))
+    text = f"not all pods would schedule: {listed(keys)} would find no place"
+    return Refusal(Code.UNSCHEDULABLE, text, keys)
+
+
+# ---- price
+
+
+def cheaper(group: Group, candidates: Sequence[Candidate], world: World) -> tuple[Claim, ...] | Refusal:
+    """The claims cut down to types that together cost less than the candidates, however they are launched."""
+    total = sum(one.nanodollars for one in candidates)
+    if sum(pricing.price_of(claim) for claim in group.claims) >= total:
+        return Refusal(Code.NOT_CHEAPER, "Can't replace with a cheaper node")
+    every_spot = all(one.capacity_type == labels.SPOT for one in candidates)
+    kept: list[Claim] = []
+    for claim, ceiling in zip(group.claims, _ceilings(group.claims, total), strict=True):
+        barred = _barred(claim, candidates, world)
+        if every_spot and not claim.reservation_ids and pricing.allows(claim, labels.SPOT):
+            rule = SpotRule(world.gates.spot_to_spot, wide=len(candidates) == 1)
+            found = pricing.spot_for_spot(claim, ceiling, rule, barred)
+        else:
+            found = pricing.cheaper_than(claim, ceiling, barred)
+        if isinstance(found, Claim) and len(candidates) > 1:
+            found = _not_the_same(found, candidates)
+        if isinstance(found, Refusal):
+            return _because_barred(found, claim, barred)
+        kept.append(found)
+    return tuple(kept)
+
+
+def _ceilings(claims: Sequence[Claim], total: int) -> list[int]:
+    """What each claim may cost so that all of them cost less than the total: shared out by what each costs at best."""
+    if len(claims) == 1:
+        return [total]
+    best = [pricing.price_of(claim) for claim in claims]
+    whole = sum(best)
+    return [total * one // whole if whole else total // len(claims) for one in best]
+
+
+def _barred(claim: Claim, candidates: Sequence[Candidate], world: World) -> frozenset[str]:
+    """Types that would swap back what was swapped for something else lately."""
+    if not world.history.moves:
+        return frozenset()
+    owners = (owner_of(pod.key, world) for one in candidates for pod in one.pods)
+    kinds = world.history.barred(owners, (one.kind for one in candidates), world.now)
+    asked = claim.requirements.get(labels.CAPACITY_TYPE)
+    return frozenset(
+        kind.instance_type
+        for kind in kinds
+        if kind.pool == claim.pool.name and (asked is None or asked.admits(kind.capacity_type))
+    )
+
+
+def owner_of(key: str, world: World) -> str:
+    """Whom a pod belongs to, as far as history is concerned: its owner, or itself where it has none."""
+    owner = world.facts(key).owner
+    return f"{key.partition('/')[0]}/{owner}" if owner else key
+
+
+def _because_barred(refusal: Refusal, claim: Claim, barred: frozenset[str]) -> Refusal:
+    back = sorted(barred & {one.name for one in claim.types})
+    if refusal.code is not Code.NOT_CHEAPER or not back:
+        return refusal
+    text = f"only {listed(back)} would be cheaper, and its pods were moved away from there lately"
+    return Refusal(Code.SWAPS_BACK, text)
+
+
+def _not_the_same(claim: Claim, candidates: Sequence[Candidate]) -> Claim | Refusal:
+    held = [(one.instance_type, Requirements.of_labels(_place(one))) for one in candidates]
+    ceiling = pricing.shared_ceiling(claim, held)
+    return claim if ceiling is None else pricing.cheaper_than(claim, ceiling)
+
+
+def _place(one: Candidate) -> dict[str, str]:
+    return {key: one.node.labels[key] for key in (labels.ZONE, labels.CAPACITY_TYPE) if key in one.node.labels}
+
+
+# ---- worth
+
+
+def _worth(
+    group: Group, candidates: Sequence[Candidate], replacements: tuple[Claim, ...], setting: Setting
+) -> Command | Refusal:
+    """Whether what is saved is worth the trouble, by all rules of all pools concerned."""
+    world = setting.world
+    new = sum(pricing.price_of(claim) for claim in replacements)
+    saved = sum(one.nanodollars for one in candidates) - new
+    refusal = balanced.rejected(candidates, saved, setting.totals)
+    if refusal is not None:
+        return refusal
+    cost = move_cost(candidates, new, world)
+    takes = payback.seconds(cost, saved)
+    # A node without a price can be given up, but nobody can say how soon that pays.
+    if replacements or any(one.price is not None for one in candidates):
+        refusal = _too_little(candidates, saved, cost, takes)
+        if refusal is not None:
+            return refusal
+    votes = balanced.scores(candidates, saved, setting.totals)
+    return Command(
+        Reason.UNDERUTILIZED,
+        Decision.REPLACE if replacements else Decision.DELETE,
+        tuple(candidates),
+        group,
+        replacements,
+        saved=saved,
+        cost=cost,
+        payback=takes,
+        score=min((vote.value for vote in votes), default=None),
+        at=world.now,
+    )
+
+
+def move_cost(candidates: Iterable[Candidate], new: int, world: World) -> int:
+    """What moving everything off these nodes costs once."""
+    evicted = (
+        Evicted(
+            pod.shape.requests,
+            one.node.allocatable if one.node.allocatable else one.claim.allocatable,
+            one.nanodollars,
+            world.facts(pod.key).ready_seconds if world.pods else None,
+            one.policy.thresholds.eviction_nanodollars,
+        )
+        for one in candidates
+        for pod in one.pods
+    )
+    return payback.cost(evicted, new, world.charges)
+
+
+def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: float) -> Refusal | None:
+    whole = sum(one.nanodollars for one in candidates)
+    for policy in {one.pool: one.policy for one in candidates}.values():
+        wanted = policy.thresholds
+        if saved < wanted.least_nanodollars or saved < wanted.least_share * whole:
+            share = f" or {float(100 * wanted.least_share):g}%" if wanted.least_share else ""
+            least = f"${dollars(wanted.least_nanodollars)}/h{share}"
+            text = f"would save ${dollars(saved)}/h; NodePool {policy.name} wants at least {least}"
+            return Refusal(Code.LITTLE, text, nanodollars=saved)
+        if wanted.payback and takes > wanted.payback:
+            text = (
+                f"moving would cost ${dollars(cost)} and save ${dollars(saved)}/h: it pays back in {_minutes(takes)}, "
+            )
+            text += f"and NodePool {policy.name} allows {_minutes(wanted.payback)}"
+            return Refusal(Code.PAYBACK, text, nanodollars=saved)
+    return None
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds < 36_000_000 else "never"

@@ -1,0 +1,109 @@
+"""One pass over the cluster: every method in turn, every node answered.
+
+    Repair → Emptiness → StaticDrift → Drift → Expiry → Consolidation
+
+Unlike the peer, which ends a pass with the first method that finds something, each method takes what the ones before it
+left of nodes and budgets, and sees the cluster as those will leave it. So a roll-out does not stop consolidation, and a
+pass never decides two things that do not go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dovetail.core.disruption import consolidation
+from dovetail.core.disruption.blocking import Cause, summed
+from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, look
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.consolidation import Setting
+from dovetail.core.disruption.drifting import drift
+from dovetail.core.disruption.emptiness import empty
+from dovetail.core.disruption.expiring import expire
+from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.refusals import Refusal
+from dovetail.core.disruption.repairing import repair
+from dovetail.core.disruption.scanning import scan, stamped
+from dovetail.core.disruption.scenes import settle
+from dovetail.core.disruption.stages import Outcome, Stage, ledger
+from dovetail.core.disruption.static_drift import static_drift
+from dovetail.core.scheduling.shelf import Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a pass decided: commands in the order they are to be started, and for every other node why it stays.
+
+    `method_refusals` are those of methods that wanted a node and could not have it (drift, repair), by node; a node may
+    have one of these and one in `refusals`.
+    """
+
+    commands: tuple[Command, ...]
+    refusals: Mapping[str, Refusal]
+    method_refusals: Mapping[str, Refusal]
+    eligible: Mapping[Reason, int]
+
+    @property
+    def blocked(self) -> tuple[Cause, ...]:
+        """Dollars an hour that are not saved, by cause."""
+        return summed(self.refusals.values())
+
+    def of(self, reason: Reason) -> tuple[Command, ...]:
+        return tuple(one for one in self.commands if one.reason is reason)
+
+
+METHODS = (empty, static_drift, drift, expire)
+
+
+def decide(world: World, shelf: Shelf | None = None) -> Decided:
+    """Look at everything once. The caller keeps a shelf, so that catalogs are not looked up anew each time."""
+    settled = settle(world, shelf)
+    looked = look(world, settled)
+    budget = ledger(world)
+    eligible = _eligible(looked.candidates)
+    commands: list[Command] = []
+    said: dict[str, Refusal] = {}
+    stage = Stage(world, settled, looked.candidates, budget, shelf)
+    if world.gates.node_repair and world.repairs.policies:
+        ill = look(world, settled, REPAIR_RULES)
+        mended = Stage(world, settled, ill.candidates, budget, shelf)
+        done = repair(mended)
+        commands += done.commands
+        said.update(done.refusals)
+        stage = _next(stage, mended, done)
+    refusals = dict(looked.refusals)
+    for method in METHODS:
+        done = method(stage)
+        commands += done.commands
+        (refusals if method is empty else said).update(done.refusals)
+        stage = stage.after(done.commands)
+    saving = scan(stage.scene(saving=True), stage.candidates, _setting(world, looked.candidates), budget)
+    commands += stamped(saving.choice.commands, world.now)
+    kept = {name: one for name, one in saving.refusals.items() if name not in refusals}
+    return Decided(tuple(commands), {**refusals, **kept}, said, eligible)
+
+
+def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:
+    """The stage after repair: its candidates are other ones, the cluster it leaves is the same."""
+    if not done.commands:
+        return stage
+    after = mended.after(done.commands)
+    gone = {name for one in done.commands for name in one.names}
+    left = {name: one for name, one in stage.candidates.items() if name not in gone}
+    found = Stage(stage.world, after.settled, left, stage.ledger, stage.shelf)
+    found.staged = after.staged
+    return found
+
+
+def _setting(world: World, candidates: Mapping[str, Candidate]) -> Setting:
+    return Setting(world, consolidation.totals(candidates.values()))
+
+
+def _eligible(candidates: Mapping[str, Candidate]) -> Mapping[Reason, int]:
+    found = dict.fromkeys((Reason.EMPTY, Reason.DRIFTED, Reason.UNDERUTILIZED), 0)
+    for one in candidates.values():
+        found[Reason.EMPTY] += one.is_empty
+        found[Reason.DRIFTED] += one.is_drifted
+        found[Reason.UNDERUTILIZED] += not one.is_empty and consolidation.eligible(one) is None
+    return found

@@ -1,0 +1,129 @@
+"""Looking again: a command that saves money is kept for a while and judged once more before anything is touched.
+
+Pods come and go in bursts; what looks idle now may be wanted in ten seconds. So nothing sleeps: the command and its
+time are a value, other commands run meanwhile, and when its time has come it is judged on the cluster as it is then. A
+part of it that no longer holds is dropped, independent parts go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.core.disruption import consolidation, emptiness
+from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, look
+from dovetail.core.disruption.commands import Command, Group, split
+from dovetail.core.disruption.consolidation import Setting
+from dovetail.core.disruption.drifting import judge_of
+from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.refusals import Code, Refusal
+from dovetail.core.disruption.repairing import diagnosed
+from dovetail.core.disruption.scenes import settle
+from dovetail.core.disruption.stages import Stage, ledger
+from dovetail.core.scheduling.shelf import Shelf
+
+SETTLING_SECONDS: Final = 15.0
+
+
+def settling(command: Command) -> float:
+    """How long a command is kept before it is judged again; what is broken or outdated need not wait."""
+    return SETTLING_SECONDS if command.reason in (Reason.EMPTY, Reason.UNDERUTILIZED) else 0.0
+
+
+def due(command: Command) -> float:
+    return command.at + settling(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What is left of a command, and why the rest is not."""
+
+    commands: tuple[Command, ...]
+    refusals: tuple[tuple[tuple[str, ...], Refusal], ...] = ()
+
+
+def judge_again(command: Command, world: World, shelf: Shelf | None = None) -> Again:
+    """Judge a command on the cluster as it is now. `world.running` has the commands that run, not this one."""
+    settled = settle(world, shelf)
+    rules = REPAIR_RULES if command.reason is Reason.UNHEALTHY else None
+    looked = look(world, settled) if rules is None else look(world, settled, rules)
+    gone = [name for name in command.names if name not in looked.candidates]
+    if gone:
+        # A part of a command may only go on by itself if it needs nothing that was meant for another part.
+        why = looked.refusals.get(gone[0], Refusal(Code.CHURN, "node is gone"))
+        return Again((), ((command.names, Refusal(Code.CHURN, f"{gone[0]}: {why.text}")),))
+    stage = Stage(world, settled, looked.candidates, ledger(world), shelf)
+    changed = _changed(command, stage)
+    if changed is not None:
+        return Again((), ((command.names, changed),))
+    if command.templates or not command.evicted or command.reason is Reason.EMPTY:
+        return Again((command,))
+    return _asked_again(command, stage)
+
+
+def _changed(command: Command, stage: Stage) -> Refusal | None:
+    """What speaks against its nodes now: they are not what they were, or budgets have shrunk."""
+    counts: dict[str, int] = {}
+    for name in command.names:
+        one = stage.candidates[name]
+        found = _still(one, command.reason, stage)
+        if found is not None:
+            return found
+        counts[one.pool] = counts.get(one.pool, 0) + 1
+    if command.reason is not Reason.EXPIRED and not stage.ledger.takes(counts, command.reason):
+        if command.reason is Reason.UNHEALTHY and not any(
+            stage.candidates[name].machine.is_initialized for name in command.names
+        ):
+            return None
+        pool = command.pools[0]
+        return Refusal(Code.BUDGET, f"NodePool {pool}: {stage.ledger.allowance(pool, command.reason)}")
+    return None
+
+
+def _still(one: Candidate, reason: Reason, stage: Stage) -> Refusal | None:
+    """Whether a node still is what its command took it for."""
+    match reason:
+        case Reason.EMPTY:
+            if not one.is_empty:
+                return Refusal(Code.CHURN, f"{one.name} is no longer empty")
+            return emptiness.refusal(one, stage)
+        case Reason.UNDERUTILIZED:
+            if one.is_empty:
+                return None
+            held = one.held[0] if one.held else None
+            return consolidation.eligible(one) or held
+        case Reason.DRIFTED:
+            held = next(iter(one.holds(reason)), None)
+            return held if one.is_drifted else Refusal(Code.CHURN, f"{one.name} has not drifted any more")
+        case Reason.UNHEALTHY:
+            well = diagnosed(one.machine, stage.world) is None
+            return Refusal(Code.CHURN, f"{one.name} is well again") if well else None
+        case Reason.EXPIRED:
+            return None
+
+
+def _asked_again(command: Command, stage: Stage) -> Again:
+    saving = command.reason is Reason.UNDERUTILIZED
+    scene = stage.scene(saving)
+    setting = Setting(stage.world, consolidation.totals(stage.candidates.values()))
+    judge = judge_of(stage, command.reason)
+    commands: list[Command] = []
+    refusals: list[tuple[tuple[str, ...], Refusal]] = []
+    for group in split(scene.what_if(command.names), command.names):
+        some = [stage.candidates[name] for name in group.names]
+        found = consolidation.judged(group, some, setting) if saving else judge(group, some)
+        if isinstance(found, Refusal):
+            refusals.append((group.names, found))
+        elif saving and (worse := _worse(command, group)) is not None:
+            refusals.append((group.names, worse))
+        else:
+            commands.append(found)
+    return Again(tuple(commands), tuple(refusals))
+
+
+def _worse(command: Command, group: Group) -> Refusal | None:
+    """What was to be given up for nothing, or for few machines, now needs more of them."""
+    if len(group.claims) <= len(command.replacements):
+        return None
+    return Refusal(Code.CHURN, f"it would now need {len(group.claims)} new nodes, not {len(command.replacements)}")

@@ -1,0 +1,56 @@
+"""A cloud takes a machine away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from dovetail.core import labels
+from dovetail.core.catalog.shortages import Shortage
+from dovetail.core.effects import Count, Delete, Say
+from dovetail.core.lifecycle import interruption
+from dovetail.core.nodeclaims import Meta, NodeClaim
+from dovetail.core.nodepools import NodeClassRef
+
+TOLD = {labels.INSTANCE_TYPE: "m5.large", labels.ZONE: "a", labels.CAPACITY_TYPE: "spot", labels.NODEPOOL: "general"}
+CLAIM = NodeClaim(Meta("general-1", uid="u", labels=MappingProxyType(TOLD)), NodeClassRef("g", "K", "default"))
+
+
+def test_the_claim_of_an_interrupted_machine_leaves_and_people_are_told() -> None:
+    say, delete, count = interruption.interrupted(CLAIM, interruption.SPOT, 1_000_000.0).effects
+    assert isinstance(say, Say)
+    assert (say.reason, say.message) == (
+        "SpotInterrupted",
+        "Spot interruption warning was triggered (until 1970-01-12T13:46:40Z)",
+    )
+    assert isinstance(delete, Delete)
+    assert delete.ref.uid == "u"
+    assert isinstance(count, Count)
+    assert count.labels["reason"] == "spot_interrupted"
+
+
+def test_a_claim_that_leaves_already_is_left_to_it() -> None:
+    leaving = replace(CLAIM, meta=replace(CLAIM.meta, deleting=1.0))
+    assert interruption.interrupted(leaving, interruption.SPOT, None).effects == ()
+
+
+def test_a_kind_nobody_knows_ends_the_claim_as_well() -> None:
+    say, delete, _ = interruption.interrupted(CLAIM, "sun_exploded", None).effects
+    assert isinstance(say, Say)
+    assert say.reason == "TerminatingOnInterruption"
+    assert isinstance(delete, Delete)
+
+
+@pytest.mark.parametrize(
+    ("kind", "capacity_type", "expected"),
+    [
+        ("spot_interrupted", "spot", Shortage("m5.large", "a", "spot")),
+        ("spot_interrupted", "on-demand", None),
+        ("instance_stopped", "spot", None),
+    ],
+)
+def test_spot_that_was_taken_away_is_scarce(kind: str, capacity_type: str, expected: Shortage | None) -> None:
+    told = MappingProxyType({**TOLD, labels.CAPACITY_TYPE: capacity_type})
+    assert interruption.shortage(replace(CLAIM, meta=replace(CLAIM.meta, labels=told)), kind) == expected
