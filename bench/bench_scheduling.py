@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Final
 
-from bench import measure, peer, planning, plot
+from bench import measure, peer, plan_command, planning, plot
 from bench.planning import Planned, planned
 from bench.report import ROOT, Row, higher, lower, no_worse
 from bench.worlds import DISTINCT_NODES, DISTINCT_PODS, WHATIF_NODES, WHATIF_PODS_EACH, world
@@ -126,6 +126,14 @@ def _alone() -> list[Row]:
     ]
 
 
+def _command() -> list[Row]:
+    label = f"`dovetail plan`, a new process, {plan_command.PODS:,} pods, all that AWS sells"
+    return [
+        lower(f"{label}, from JSON", "s", plan_command.seconds("json"), limit=1.0),
+        lower(f"{label}, from YAML", "s", plan_command.seconds("yaml"), limit=1.0),
+    ]
+
+
 def _warn_if_busy() -> None:
     """The peer plans on several cores and we on one, so a busy machine may slow it down more than us: say so."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
@@ -135,4 +143,4 @@ def _warn_if_busy() -> None:
 
 def run() -> list[Row]:
     _warn_if_busy()
-    return [*_diverse(), *_real_prices(), *_preferences(), *_min_values(), *_alone()]
+    return [*_diverse(), *_real_prices(), *_preferences(), *_min_values(), *_alone(), *_command()]

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -69,6 +70,7 @@ class Plan:
 
 def measure(plan: Plan) -> Result:
     programs = find(os.environ)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
     print(f"live: {plan.side}, {plan.workload.pods:,} {plan.workload.kind} pods", file=sys.stderr, flush=True)
     with live_cluster.site(programs, plan.side, plan.workload) as site:
         with controller(site, plan.command) as one:
@@ -93,6 +95,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             after = await live_cluster.writes(admin)
             plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]
             idle = await _idle(one, plan.idle) if plan.idle else None
+        (site.logs / "timeline.json").write_text(json.dumps(seen.timeline(began)), encoding="ascii")
         ours = [labels for labels in seen.nodes.values() if NODEPOOL in labels]
         return Result(
             side=plan.side,
@@ -123,7 +126,8 @@ async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
     while len(seen.bound) < plan.workload.pods or not seen.initialized():
         assert one.ready(), f"not ready any more; its log closes with:\n{one.running.last_words()}"
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{plan.side}: {len(seen.bound)} of {plan.workload.pods} pods after {plan.patience:.0f} s")
+            late = f"{plan.side}: {len(seen.bound)} of {plan.workload.pods} pods after {plan.patience:.0f} s"
+            raise TimeoutError(f"{late}; claims: {seen.summary()}")
         await asyncio.sleep(0.2)
 
 

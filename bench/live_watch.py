@@ -8,11 +8,12 @@ a stage that was over before the one before it has no length.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +21,7 @@ from msgspec import Struct
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.kube.client import Client
+from dovetail.kube.errors import KubeError
 
 PHASES: Final = ("Launched", "Registered", "Initialized")
 STAGES: Final = ("batch", "plan", "create", "launch", "register", "initialize", "bind")
@@ -29,7 +31,7 @@ _HOURS: Final = 3 * 3600.0
 class _Metadata(Struct, frozen=True):
     name: str = ""
     namespace: str = ""
-    labels: dict[str, str] = {}
+    labels: dict[str, str] | None = None
 
 
 class _Spec(Struct, frozen=True):
@@ -42,7 +44,7 @@ class _Condition(Struct, frozen=True):
 
 
 class _Status(Struct, frozen=True):
-    conditions: list[_Condition] = []
+    conditions: list[_Condition] | None = None
 
 
 class _Object(Struct, frozen=True):
@@ -56,6 +58,7 @@ class _Event(Struct, frozen=True):
     object: _Object
 
 
+Sink = Callable[[_Object, float], None]
 _decode: Final = msgspec.json.Decoder(_Event).decode
 
 
@@ -67,27 +70,37 @@ class Seen:
     bound: dict[str, float] = field(default_factory=dict)
     claims: dict[str, dict[str, float]] = field(default_factory=dict)
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def pod(self, event: _Event, now: float) -> None:
-        about = event.object.metadata
+    def pod(self, one: _Object, now: float) -> None:
+        about = one.metadata
         if about.namespace != "default":
             return
         self.created.setdefault(about.name, now)
-        if event.object.spec.nodeName:
+        if one.spec.nodeName:
             self.bound.setdefault(about.name, now)
 
-    def claim(self, event: _Event, now: float) -> None:
-        reached = self.claims.setdefault(event.object.metadata.name, {"": now})
-        for one in event.object.status.conditions:
-            if one.status == "True" and one.type in PHASES:
-                reached.setdefault(one.type, now)
+    def claim(self, one: _Object, now: float) -> None:
+        reached = self.claims.setdefault(one.metadata.name, {"": now})
+        for held in one.status.conditions or ():
+            if held.status == "True" and held.type in PHASES:
+                reached.setdefault(held.type, now)
 
-    def node(self, event: _Event, now: float) -> None:
-        self.nodes[event.object.metadata.name] = event.object.metadata.labels
+    def node(self, one: _Object, now: float) -> None:
+        self.nodes[one.metadata.name] = one.metadata.labels or {}
 
     def initialized(self) -> bool:
         return all(PHASES[-1] in one for one in self.claims.values())
+
+    def summary(self) -> str:
+        counts = {phase: sum(phase in one for one in self.claims.values()) for phase in PHASES}
+        return f"{len(self.claims)} created, {counts}"
+
+    def timeline(self, began: float) -> dict[str, list[float]]:
+        """When each pod was created and bound, and each claim written and through its phases: for looking into a run."""
+        moments = {"created": list(self.created.values()), "bound": list(self.bound.values())}
+        for phase in ("", *PHASES):
+            moments[phase or "Claimed"] = [one[phase] for one in self.claims.values() if phase in one]
+        return {name: sorted(round(one - began, 3) for one in times) for name, times in moments.items()}
 
     def stages(self, began: float, plan: float) -> dict[str, float]:
         """How long each took, in seconds; `plan` is what the controller says of its planning."""
@@ -108,28 +121,31 @@ class Seen:
 async def watched(client: Client) -> AsyncIterator[Seen]:
     """Everything that happens to pods, claims and Nodes while the block runs."""
     seen = Seen()
-    sinks: tuple[tuple[Kind, Callable[[Any, float], None]], ...] = (
+    sinks: tuple[tuple[Kind, Sink], ...] = (
         (kinds.PODS, seen.pod),
         (kinds.NODE_CLAIMS, seen.claim),
         (kinds.NODES, seen.node),
     )
-    tasks = [asyncio.create_task(_follow(client, kind, sink, seen.changed)) for kind, sink in sinks]
-    try:
-        yield seen
-        for task in tasks:
-            assert not task.done(), f"a watch of the benchmark ended: {task}"
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async with asyncio.TaskGroup() as group:  # a watcher that fails fails the measurement
+        tasks = [group.create_task(_follow(client, kind, sink)) for kind, sink in sinks]
+        try:
+            yield seen
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
-async def _follow(client: Client, kind: Kind, sink: Callable[[Any, float], None], changed: asyncio.Event) -> None:
-    version = (await client.list(kind)).resource_version
+async def _follow(client: Client, kind: Kind, sink: Sink) -> None:
+    """List and watch; a watch that ends is begun anew with another list, and nothing is missed but a moment."""
     while True:
-        async for batch in client.watch_batches(kind, resource_version=version, timeout=_HOURS, bookmarks=False):
-            now = time.monotonic()
-            for line in batch:
-                sink(_decode(line), now)
-            changed.set()
-        raise RuntimeError(f"the watch of {kind.plural} ended")
+        listed = await client.list(kind, into=_Object)
+        for one in listed.items:
+            sink(one, time.monotonic())
+        try:
+            version = listed.resource_version
+            async for batch in client.watch_batches(kind, resource_version=version, timeout=_HOURS, bookmarks=False):
+                now = time.monotonic()
+                for line in batch:
+                    sink(_decode(line).object, now)
+        except KubeError as failed:
+            print(f"live: the watch of {kind.plural} broke off: {failed}", file=sys.stderr)
