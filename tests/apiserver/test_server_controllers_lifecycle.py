@@ -231,6 +231,8 @@ def test_a_budget_counts_what_is_healthy_against_what_is_wanted(world: World) ->
     }
     world.patch(kinds.DEPLOYMENTS, "a", {"spec": {"replicas": 8}})
     assert counts(world)["desiredHealthy"] == 6
+    world.patch(kinds.DEPLOYMENTS, "a", {"spec": {"replicas": 0}})
+    assert counts(world) == {"expectedPods": 0, "desiredHealthy": 0, "currentHealthy": 0, "disruptionsAllowed": 0}
 
 
 def test_a_budget_that_keeps_a_number_counts_the_pods_there_are(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What the documents tell people to type works, and the demo walks to its end."""
+"""What the documents tell people to type works, and the walk through catalogue and plan comes to its end."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_the_reference_knows_every_verb_and_flag(dovetail):
             assert flag in text, f"{' '.join(verb.words)} {flag} is not in the reference"
 
 
-def test_the_demo_walks_to_its_end():
+def test_the_walk_comes_to_its_end():
     ran = subprocess.run(
-        [sys.executable, "-m", "scenarios.demo"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "scenarios.walk"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     for word in (

@@ -138,6 +138,7 @@ WRONG: list[tuple[str, Json, str]] = [
     ("a key alone", document(user={"client-key-data": b64(b"x")}), r"user\.client-certificate: is missing"),
     ("no base64", document({"certificate-authority-data": "%%%x"}), r"cluster\.certificate-authority.*"),
     ("no PEM", document({"certificate-authority-data": b64(b"x")}), r"certificate-authority: cannot be used"),
+    ("an empty CA", document({"certificate-authority-data": "!!!!"}), r"certificate-authority: cannot .* is empty"),
     ("no file", document({"certificate-authority": "/nowhere"}), r"clusters\[0\].*/nowhere cannot be read: No such"),
     ("no server", document({"server": ""}), r"clusters\[0\]\.cluster\.server: is empty"),
     ("no address", document({"server": "one:6443"}), r"cluster\.server: is not an address"),

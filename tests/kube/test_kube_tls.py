@@ -193,10 +193,11 @@ def test_files_are_looked_at_every_few_seconds_and_half_written_ones_change_noth
     time.time += 11
     second = contexts.current(Shown())
     assert second is not first
-    authority.write_bytes(NEW.pem[:100])
-    time.time += 11
-    assert contexts.current(Shown()) is second
-    assert "the ones before are kept" in caplog.text
+    for half_written in (NEW.pem[:100], b""):
+        authority.write_bytes(half_written)
+        time.time += 11
+        assert contexts.current(Shown()) is second
+    assert caplog.text.count("the ones before are kept") == 2
     authority.write_bytes(OLD.pem)
     time.time += 11
     assert contexts.current(Shown()) is not second
@@ -206,6 +207,13 @@ def test_certificates_that_never_were_usable_are_told(tmp_path: Path) -> None:
     contexts = Contexts(Trust(Pem(path=tmp_path / "missing")), VirtualClock().clock)
     with pytest.raises(NoCredentials, match="the certificates cannot be used: No such file"):
         contexts.current(Shown())
+
+
+def test_an_empty_authority_does_not_mean_everybody_the_system_trusts(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.crt"
+    authority.touch()
+    with pytest.raises(NoCredentials, match="the certificate authority is empty"):
+        Contexts(Trust(Pem(path=authority)), VirtualClock().clock).current(Shown())
 
 
 def test_watches_pass_through_tls_too(tmp_path: Path) -> None:

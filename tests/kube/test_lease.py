@@ -296,6 +296,19 @@ async def test_a_process_that_slept_for_a_minute_knows_at_once_that_it_may_not_a
         assert not one.acts
 
 
+@at_length
+async def test_others_are_told_to_wait_no_less_than_the_holder_acts() -> None:
+    world = World()
+    server = LeaseServer(world)
+    terms = Terms("kube-system", "one_1", duration=10.4, deadline=10.2)
+    task = asyncio.create_task(Elector(server.seen_by("one_1"), terms, clock=world.clock()).run())
+    await world.until(1)
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseDurationSeconds"] == 11
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 def test_terms_under_which_two_could_act_are_refused() -> None:
     with pytest.raises(ValueError, match="retry < deadline < duration"):
         Terms("ns", duration=10.0, deadline=10.0)

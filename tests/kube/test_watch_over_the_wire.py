@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.kube.scripted import at_length
@@ -18,6 +21,7 @@ from dovetail.kube.lease import Elector, Terms
 from dovetail.kube.pod_store import PodStore
 from dovetail.kube.retry import Patience
 from dovetail.kube.store import Store
+from dovetail.kube.tls import Pem, Trust
 from dovetail.kube.watch import Options, Reflector
 
 QUICK = Options(patience=Patience(first=0.01, longest=0.05), page=2)
@@ -102,6 +106,47 @@ async def test_an_outage_in_which_history_is_forgotten_ends_in_agreement() -> No
         await one.server.faults.end_outage()
         await one.agree()
         assert one.reflector.counts.lists == 2
+
+
+@at_length
+async def test_busy_broken_and_silent_answers_end_in_agreement() -> None:
+    async with seen() as one:
+        faults = one.server.faults
+        faults.answer(429, 2)
+        faults.answer(500, 2)
+        faults.reset(2)
+        faults.answer(410)
+        faults.cut_after = 10
+        configured(one.server, "d")
+        faults.cut_watches()
+        await one.agree()
+        configured(one.server, "e")
+        await one.agree()
+        assert faults.refused >= 6
+        assert one.reflector.counts.lists == 2
+
+
+@at_length
+async def test_a_new_authority_is_believed_once_its_file_says_so() -> None:
+    async with EmbeddedServer() as server:
+        configured(server, "a")
+        with TemporaryDirectory() as directory:
+            authority = Path(directory, "ca.crt")
+            authority.write_bytes(server.authority)
+            trust = Trust(Pem(path=authority))
+            async with Client(replace(config.from_document(server.kubeconfig()), trust=trust)) as client:
+                one = Seen(server, client)
+                task = asyncio.create_task(one.reflector.run())
+                await one.agree()
+                server.faults.reissue_certificate(new_authority=True)
+                server.faults.cut_watches()
+                configured(server, "b")
+                while not one.reflector.trouble:
+                    await asyncio.sleep(0.005)
+                authority.write_bytes(server.authority)
+                await one.agree()
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
 
 @at_length

@@ -116,7 +116,7 @@ def _controller(
         client = ReadOnly(client)
     cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
     controller = Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), choices)
-    return controller.run, lambda: controller.cluster.is_synced
+    return controller.run, lambda: controller.cluster.is_ready
 
 
 def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> Choices:
@@ -136,6 +136,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
         buffers=gate("CapacityBuffer"),
         static=gate("StaticCapacity"),
         dry_run=chosen.dry_run,
+        observe=chosen.observe,
     )
 
 

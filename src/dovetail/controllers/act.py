@@ -37,7 +37,7 @@ from dovetail.core.effects import (
 )
 from dovetail.core.lifecycle import finalization, launch, termination
 from dovetail.kube.client import Client
-from dovetail.kube.errors import NotFound
+from dovetail.kube.errors import Conflict, Invalid, NotFound
 from dovetail.kube.patches import JsonPatch, MergePatch
 
 KINDS: dict[str, Kind] = {
@@ -147,7 +147,13 @@ class Hands:
     async def _save_node(self, save: SaveNode) -> None:
         operations = node_wire.patch_operations(save.before, save.after)
         if operations:
-            answer = await self.client.patch(kinds.NODES, save.after.name, JsonPatch(operations))
+            try:
+                answer = await self.client.patch(kinds.NODES, save.after.name, JsonPatch(operations))
+            except Invalid as refused:
+                if refused.causes:
+                    raise
+                # No field is to blame: a `test` failed, which says that somebody wrote in between.
+                raise Conflict(refused.sentence, status=refused.status, reason=refused.reason) from refused
             self.learner.node(answer)
 
     async def _delete(self, ref: Ref) -> None:

@@ -21,9 +21,14 @@ class Batcher:
         self.window = window or Window()
         self._triggered = asyncio.Event()
         self._last = 0.0
+        self._known: set[str] = set()
 
-    def trigger(self) -> None:
-        """Something wants to be planned."""
+    def trigger(self, uid: str = "") -> None:
+        """Something wants to be planned; what has said so in this batch already does not make it wait longer."""
+        if uid:
+            if uid in self._known:
+                return
+            self._known.add(uid)
         self._last = asyncio.get_running_loop().time()
         self._triggered.set()
 
@@ -39,3 +44,4 @@ class Batcher:
                 break
             await asyncio.sleep(left)
         self._triggered.clear()
+        self._known.clear()

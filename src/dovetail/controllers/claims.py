@@ -92,8 +92,10 @@ class Claims:
             self.look_at(node)
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):
-                self._moved.add(claim.name)
-                self._queue.add(Key(claim=claim.name))
+                # Most come within ten seconds of another, and would only be looked at in vain.
+                if upkeep.pods_moved(claim, self.now()) is not claim:
+                    self._moved.add(claim.name)
+                    self._queue.add(Key(claim=claim.name))
 
     def _attachment_changed(self, one: Stored[Attachment] | None) -> None:
         node = self.cluster.node(one.value.node) if one is not None else None
@@ -141,7 +143,10 @@ class Claims:
 
     async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
         """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
-        moving = sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name))
+        over = upkeep.is_expired(claim, self.now())
+        moving = (
+            sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name)) if over else 0
+        )
         again = await self.hands.perform(upkeep.expired(claim, moving, self.now()))
         if claim.name in self._moved:
             self._moved.discard(claim.name)

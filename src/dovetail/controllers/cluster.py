@@ -33,6 +33,7 @@ from dovetail.api.live.nodes import NodeReader, NodeWire
 from dovetail.api.pod_stream import version_of
 from dovetail.api.pod_wire import Draft, Drafts
 from dovetail.api.workloads import Workload
+from dovetail.controllers.server_time import ServerTime
 from dovetail.core.effects import Ref
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
@@ -82,8 +83,8 @@ class Scope:
 class Cluster:
     """All stores."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, time: ServerTime | None = None) -> None:
+        self.scope, self.time = scope, time or ServerTime()
         self.drafts = Drafts(scope.by_owner)
         self.pods = PodStore(scope.by_owner)
         self.nodes: Store[Stored[NodeObject]] = Store({PROVIDER: _provider})
@@ -153,6 +154,12 @@ class Cluster:
     def is_synced(self) -> bool:
         return bool(self.reflectors) and all(one.synced.is_set() for one in self.reflectors)
 
+    @property
+    def is_ready(self) -> bool:
+        """All is seen, and the kinds without which there is nothing to do are served."""
+        needed = (kinds.NODE_POOLS, kinds.NODE_CLAIMS)
+        return self.is_synced and all(one.served for one in self.reflectors if one.kind in needed)
+
     # ---- looking things up
 
     def claim(self, name: str) -> NodeClaim | None:
@@ -192,7 +199,10 @@ class Cluster:
     # ---- learning from our own writes
 
     def learn_claim(self, answer: dict[str, Any], new: bool = False) -> None:
-        self._learn(self.claims, self._claim_reader.of(msgspec.convert(answer, ClaimWire)), new)
+        claim = self._claim_reader.of(msgspec.convert(answer, ClaimWire))
+        if new:
+            self.time.learn(claim.meta.created)
+        self._learn(self.claims, claim, new)
 
     def learn_node(self, answer: dict[str, Any]) -> None:
         self._learn(self.nodes, self._node_reader.of(msgspec.convert(answer, NodeWire)), False)

@@ -28,15 +28,22 @@ from dovetail.controllers.classes import Classes
 from dovetail.controllers.cluster import Cluster, Scope
 from dovetail.controllers.draining import Evictions, Pods
 from dovetail.controllers.dry_run import ReadOnly, TellingHands
+from dovetail.controllers.gauges import Gauges
 from dovetail.controllers.interruption import Interruptions
 from dovetail.controllers.layers import Layers
 from dovetail.controllers.machines import Machines
+from dovetail.controllers.measured import MeasuredCloud
+from dovetail.controllers.metrics import Metrics
+from dovetail.controllers.node_gauges import NodeGauges
 from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.pod_times import PodTimes
 from dovetail.controllers.pools import Pools
 from dovetail.controllers.provisioning import Provisioner, Solve
+from dovetail.controllers.server_time import ServerTime
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.static import Static
 from dovetail.controllers.telling import Telling
+from dovetail.controllers.transitions import Transitions
 from dovetail.controllers.upkeep import Upkeep
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.effects import Ref
@@ -64,6 +71,8 @@ class Choices:
     buffers: bool = False
     static: bool = False
     region: str = ""
+    #: Series for each node and each pod, which are many.
+    observe: bool = True
     #: Decide and tell, but change nothing.
     dry_run: bool = False
 
@@ -81,52 +90,70 @@ class Controller:
         clock: Clock | None = None,
     ) -> None:
         chosen = choices or Choices()
-        if chosen.dry_run:
-            client = ReadOnly(client)
         self.clock = clock or Clock()
-        now = self.clock.wall
-        self.client, self.cloud, self.telling, self.choices = client, cloud, telling, chosen
+        self.client = ReadOnly(client) if chosen.dry_run else client
+        self.cloud = MeasuredCloud(cloud, telling.metrics, time.perf_counter)
+        self.telling, self.choices = telling, chosen
         scope = Scope(cloud.node_class_kinds, chosen.overlays, chosen.buffers, by_owner=bool(chosen.spread.constraints))
-        self.cluster = Cluster(scope)
+        self.cluster = Cluster(scope, ServerTime(self.clock.wall))
+        self.now = self.cluster.time.now
         self.nominations = Nominations(2 * chosen.window.longest)
         self.snapshots = Snapshots(self.cluster, self.nominations, chosen.spread)
         self.catalogs = CatalogCache(cloud.market, region=chosen.region, stopwatch=time.perf_counter)
         self.batcher = Batcher(chosen.window)
+        self.pods = Pods(self.cluster, self.snapshots, self.now)
+        self._make_hands()
+        self._make_keepers()
+        self._make_planner(solve)
+        self._declare(telling.metrics)
+
+    def _make_hands(self) -> None:
+        """What acts, and what it is told to by itself."""
+        cluster, client, telling, now = self.cluster, self.client, self.telling, self.now
         self.machines = Machines(
-            cloud, self.catalogs, lambda: {one.name: one for one in self.snapshots.pools()}, now=now
+            self.cloud, self.catalogs, lambda: {one.name: one for one in self.snapshots.pools()}, now=now
         )
-        pods = Pods(self.cluster, self.snapshots, now)
-        self.evictions = Evictions(client, self.cluster, pods, telling, _failed("evict"), now)
-        self.pools = Pools(self.cluster, self.snapshots, client, self.batcher.trigger, _failed("nodepool"), now)
-        hands = TellingHands if chosen.dry_run else Hands
+        self.evictions = Evictions(client, cluster, self.pods, telling, _failed("evict"), now)
+        self.pools = Pools(cluster, self.snapshots, client, self.batcher.trigger, _failed("nodepool"), now)
+        hands = TellingHands if self.choices.dry_run else Hands
         self.hands = hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
-        self.claims = Claims(
-            self.cluster, self.hands, cloud, pods, self.nominations, self.batcher.trigger, _failed("nodeclaim"), now
-        )
-        self.layers = Layers(
-            self.cluster, self.snapshots, self.catalogs, client, self.batcher.trigger, _failed("catalog"), now
-        )
-        self.classes = Classes(self.cluster, client, _failed("nodeclass"))
-        self.static = Static(self.cluster, self.hands, pods, _failed("static"), now)
-        self.upkeep = Upkeep(self.cluster, self.hands, cloud, _failed("upkeep"), now)
-        self.interruptions = Interruptions(self.cluster, self.hands, self.catalogs, _failed("interruption"), now)
-        self.buffers = Buffers(
-            self.cluster, self.snapshots, client, self.batcher.trigger, _failed("capacitybuffer"), now
-        )
+
+    def _make_keepers(self) -> None:
+        """What keeps everything that was made true."""
+        cluster, client, hands, now = self.cluster, self.client, self.hands, self.now
+        replan = self.batcher.trigger
+        self.claims = Claims(cluster, hands, self.cloud, self.pods, self.nominations, replan, _failed("nodeclaim"), now)
+        self.layers = Layers(cluster, self.snapshots, self.catalogs, client, replan, _failed("catalog"), now)
+        self.classes = Classes(cluster, client, _failed("nodeclass"))
+        self.static = Static(cluster, hands, self.pods, _failed("static"), now)
+        self.upkeep = Upkeep(cluster, hands, self.cloud, _failed("upkeep"), now)
+        self.interruptions = Interruptions(cluster, hands, self.catalogs, _failed("interruption"), now)
+        self.buffers = Buffers(cluster, self.snapshots, client, replan, _failed("capacitybuffer"), now)
+        self.times = PodTimes(self.telling.metrics, now)
+        self.transitions = Transitions(cluster, self.telling.metrics)
+
+    def _make_planner(self, solve: Solve) -> None:
         self.provisioner = Provisioner(
             self.cluster,
             self.snapshots,
             self.catalogs,
             self.nominations,
             self.hands,
-            telling,
+            self.telling,
             solve,
             self.batcher,
             self.buffers,
             _failed("provisioning"),
-            chosen.options,
-            now=now,
+            self.choices.options,
+            decided=self.times.decided,
+            now=self.now,
         )
+
+    def _declare(self, metrics: Metrics) -> None:
+        Gauges(self.cluster, self.snapshots, lambda: self.provisioner.refused, self.now).declare(metrics)
+        if self.choices.observe:
+            NodeGauges(self.cluster, self.snapshots, self.now).declare(metrics)
+            self.times.declare()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -165,12 +192,15 @@ class Controller:
             self.cloud.resume(held.value for held in one.claims)
         self.cloud.on_notice(self.interruptions.heard)
         listeners: tuple[_Listens, ...] = (
-            *(self.layers, self.claims, self.pools, self.classes, self.buffers),
+            *(self.layers, self.claims, self.pools, self.classes, self.buffers, self.transitions),
             *self._static(),
         )
         for part in listeners:
             part.listen()
         one.pods.listen(self._pod_changed)
+        one.pods.listen(self.times.changed)
+        for pod in one.pods:
+            self.times.changed(None, pod)
         for claim in one.claims:
             self.claims.look_at_claim(claim.value)
         for node in one.nodes:
@@ -194,7 +224,7 @@ class Controller:
         known = self.nominations.get(new.key)
         if known is None or known.uid != new.uid or known.until is not None:
             # The last: its machine is up, and the scheduler would rather say something of the pod than bind it.
-            self.batcher.trigger()
+            self.batcher.trigger(new.uid)
 
 
 class _Listens(Protocol):

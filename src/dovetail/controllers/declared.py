@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.controllers import dry_run
+from dovetail.controllers import dry_run, transitions
 from dovetail.controllers.metrics import Metrics
 
 #: What only dovetail has.
@@ -22,11 +22,22 @@ def declare(metrics: Metrics) -> Metrics:
     counter("nodes_drained_total", "Nodes whose pods have all left.", "nodepool")
     counter("pods_eviction_requests_total", "Evictions asked for, by the answer's code.", "code")
     counter("pods_drained_total", "Pods evicted, by why.", "reason")
+    unhealthy = ("condition", "nodepool", "capacity_type", "image_id", "termination_mode")
+    counter("nodeclaims_unhealthy_disrupted_total", "NodeClaims replaced for their health.", *unhealthy)
+    histogram("pods_startup_duration_seconds", "From making a pod until it runs.")
+    histogram("pods_bound_duration_seconds", "From making a pod until it has a node.", "dynamic_resources")
+    histogram("pods_provisioning_bound_duration_seconds", "From seeing a pod until it has a node.", "dynamic_resources")
+    histogram("pods_provisioning_startup_duration_seconds", "From seeing a pod until it runs.")
+    histogram("pods_scheduling_decision_duration_seconds", "From seeing a pod until it is decided about.")
+    cloud = ("controller", "method", "provider")
+    histogram("cloudprovider_duration_seconds", "How long the cloud took to answer.", *cloud)
+    counter("cloudprovider_errors_total", "What the cloud refused.", *cloud, "error", "nodepool")
     histogram("nodeclaims_registration_duration_seconds", "From order to a registered Node.", "nodepool")
     histogram("nodeclaims_instance_termination_duration_seconds", "From asking until a machine is gone.", "nodepool")
     histogram("nodeclaims_termination_duration_seconds", "From deletion until a claim is gone.", "nodepool")
     histogram("nodes_termination_duration_seconds", "From deletion until a Node is gone.", "nodepool")
     histogram("nodes_lifetime_duration_seconds", "How long Nodes lived.", "nodepool")
     histogram("scheduler_scheduling_duration_seconds", "How long planning took.", "controller")
+    transitions.declare(metrics)
     counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)
     return metrics

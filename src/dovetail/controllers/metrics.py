@@ -7,12 +7,15 @@ forgotten when its object goes.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 PREFIX: Final = "karpenter_"
+#: A few milliseconds' worth.
+LINES_AT_ONCE: Final = 500
 #: Seconds; from a millisecond to an hour, as the peer has them.
 DURATIONS: Final = (
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 180.0, 300.0, 600.0,
@@ -51,12 +54,17 @@ class Metrics:
     def counter(self, name: str, help_: str, *labels: str, prefix: str = PREFIX) -> None:
         self._add(Family(prefix + name, "counter", help_, labels), name)
 
-    def histogram(self, name: str, help_: str, *labels: str, buckets: tuple[float, ...] = DURATIONS) -> None:
-        self._add(Family(PREFIX + name, "histogram", help_, labels, buckets), name)
+    def histogram(
+        self, name: str, help_: str, *labels: str, buckets: tuple[float, ...] = DURATIONS, prefix: str = PREFIX
+    ) -> None:
+        self._add(Family(prefix + name, "histogram", help_, labels, buckets), name)
 
     def gauge(
         self, name: str, help_: str, collect: Callable[[], Iterable[Sample]], *labels: str, prefix: str = PREFIX
     ) -> None:
+        """Declared again, it is asked of whoever declared it last: a controller that was started anew."""
+        if name in self._families and self._families[name].kind == "gauge":
+            del self._families[name]
         self._add(Family(prefix + name, "gauge", help_, labels, collect=collect), name)
 
     def _add(self, family: Family, name: str) -> None:
@@ -90,6 +98,16 @@ class Metrics:
     def text(self) -> str:
         """Everything, in the text format version 0.0.4."""
         return "".join(line for family in self._families.values() for line in _lines(family))
+
+    async def page(self) -> str:
+        """The same, with a pause every so many lines: a page may have a hundred thousand."""
+        parts: list[str] = []
+        for family in tuple(self._families.values()):
+            for line in _lines(family):
+                parts.append(line)
+                if len(parts) % LINES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        return "".join(parts)
 
 
 def _lines(family: Family) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Replica:
     async def run(self) -> None:
         """Until cancelled."""
         health = {"/healthz": self._healthy, "/livez": self._healthy, "/readyz": self._ready}
-        routes = {"/metrics": lambda: (200, self.metrics.text())}
+        routes = {"/metrics": self._measured}
         async with (
             web.served(self.bind, self.metrics_port, routes),
             web.served(self.bind, self.health_port, health),
@@ -50,10 +50,13 @@ class Replica:
             else:
                 await self._act_while_leading(self.terms)
 
-    def _healthy(self) -> tuple[int, str]:
+    async def _measured(self) -> tuple[int, str]:
+        return 200, await self.metrics.page()
+
+    async def _healthy(self) -> tuple[int, str]:
         return 200, "ok"
 
-    def _ready(self) -> tuple[int, str]:
+    async def _ready(self) -> tuple[int, str]:
         """A replica that waits for the lease is as ready as it can be."""
         if self._leads and not self._synced():
             return 503, "not everything has been seen yet"

@@ -32,6 +32,7 @@ from dovetail.core.pods import Pod
 from dovetail.core.scheduling.problem import Claim, Options, Placed, Plan, Problem, Refused
 from dovetail.core.snapshot import Snapshot
 from dovetail.kube.errors import KubeError
+from dovetail.kube.store import Key
 
 #: So many claims are written at once; the API server's own fairness does the rest.
 CONCURRENT_CREATES: Final = 50
@@ -68,7 +69,11 @@ class Provisioner:
     buffers: Buffers
     failed: Callable[[Hashable, Exception], None]
     options: Options = field(default_factory=Options)
+    #: Told of every pod that was decided about.
+    decided: Callable[[Iterable[Key]], None] = lambda pods: None
     now: Callable[[], float] = time.time
+    #: How many pods the last plan could not place.
+    refused: int = 0
     _waiting: bool = False
     _timer: asyncio.TimerHandle | None = None
 
@@ -103,7 +108,7 @@ class Provisioner:
         if self._unknown_launches():
             return False
         self.nominations.lapsed(self.now())
-        self._waiting = False
+        self._waiting, self.refused = False, 0
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
             return True
@@ -140,11 +145,18 @@ class Provisioner:
             self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
             self._told(placed)
         for refused in plan.refused:
-            self._refused(refused)
+            self._tell_refused(refused)
         self._waiting = bool(plan.refused)
+        self._decide(plan)
         gate = asyncio.Semaphore(CONCURRENT_CREATES)
         results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
         return all(results)
+
+    def _decide(self, plan: Plan) -> None:
+        groups: tuple[Placed | Claim | Refused, ...] = (*plan.placed, *plan.claims, *plan.refused)
+        real = [(pod.namespace, pod.name) for one in groups for pod in one.pods if not is_virtual(pod)]
+        self.decided(real)
+        self.refused = sum(not is_virtual(pod) for one in plan.refused for pod in one.pods)
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
@@ -196,7 +208,7 @@ class Provisioner:
             return
         self.ears.say(Say(_ref(pod), "Nominated", message, dedupe=(pod.uid,)))
 
-    def _refused(self, refused: Refused) -> None:
+    def _tell_refused(self, refused: Refused) -> None:
         message = f"Failed to schedule pod, {refused.reason}"
         if refused.nearest_miss:
             message = f"{message}; nearest: {refused.nearest_miss}"

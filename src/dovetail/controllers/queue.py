@@ -43,7 +43,7 @@ class WorkQueue(Generic[Key]):
         self._again: set[Key] = set()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
-        self._ready = asyncio.Event()
+        self._sleepers: deque[asyncio.Future[None]] = deque()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -62,7 +62,15 @@ class WorkQueue(Generic[Key]):
             self._waiting.add(key)
             self._due.append(key)
             self._idle.clear()
-            self._ready.set()
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        """One worker for one key: waking them all to find that the first took it costs more than the work."""
+        while self._sleepers:
+            turn = self._sleepers.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     def forget(self, key: Key) -> None:
         """The key's object is gone: no more looks at it, and no memory of its failures."""
@@ -101,8 +109,9 @@ class WorkQueue(Generic[Key]):
     async def _work(self) -> None:
         while True:
             while not self._due:
-                self._ready.clear()
-                await self._ready.wait()
+                turn = asyncio.get_running_loop().create_future()
+                self._sleepers.append(turn)
+                await turn
             key = self._due.popleft()
             self._waiting.discard(key)
             self._busy.add(key)

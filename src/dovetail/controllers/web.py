@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -15,6 +15,8 @@ from dovetail import __version__
 from dovetail.controllers.metrics import Metrics, Sample
 
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+#: A status and a text, in a moment.
+Answer = Callable[[], Awaitable[tuple[int, str]]]
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -52,7 +54,7 @@ def _cpu_seconds() -> float:
 
 
 @asynccontextmanager
-async def served(host: str, port: int, routes: dict[str, Callable[[], tuple[int, str]]]) -> AsyncIterator[int]:
+async def served(host: str, port: int, routes: Mapping[str, Answer]) -> AsyncIterator[int]:
     """Serve plain text under these paths for as long as the block runs; port 0 serves nothing."""
     if not port:
         yield 0
@@ -69,9 +71,9 @@ async def served(host: str, port: int, routes: dict[str, Callable[[], tuple[int,
         await runner.cleanup()
 
 
-def _handler(answer: Callable[[], tuple[int, str]]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _handler(answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.Response:
-        status, text = answer()
+        status, text = await answer()
         return web.Response(status=status, text=text, headers={"Content-Type": _TEXT})
 
     return handle

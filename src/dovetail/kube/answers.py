@@ -104,6 +104,9 @@ def _sorted(code: int, status: Status, asked: str, wait: float | None) -> KubeEr
         return (AlreadyExists if already else Conflict)(sentence, status=409, reason=reason)
     if code == 429:
         return TooManyRequests(sentence, reason=reason, wait=wait, causes=causes)
+    if code == 422 and any(cause.field == "metadata.uid" for cause in causes):
+        # A patch that names the object it means by its uid, and meets another: a precondition in all but the number.
+        return Conflict(sentence, status=422, reason=reason)
     if code in (400, 422):
         return Invalid(sentence, status=code, reason=reason, causes=causes)
     if code >= 500 or code == 408:

@@ -127,7 +127,7 @@ class Transport:
         except failures.TROUBLE as problem:
             raise StreamCut(str(failures.error_of(problem, call.asked, self._config.server))) from None
         finally:
-            response.close()
+            _hang_up(response)
 
     async def _persistently(self, call: Call, patience: Patience, attempt: Callable[[], Awaitable[R]]) -> R:
         """Ask until there is an answer, an error that asking again does not mend, or no time left."""
@@ -241,6 +241,14 @@ class Transport:
             if not cut:
                 raise failures.error_of(problem, call.asked, self._config.server) from None
         return b"".join(pieces)
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a stream now: TLS in good order would wait for the server's own goodbye, which may be half a minute away."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:

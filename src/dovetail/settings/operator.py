@@ -48,6 +48,7 @@ class Operator:
     types_file: str = ""
     cluster_name: str = ""
     own_kubelets: bool = False
+    observe: bool = True
     dry_run: bool = False
 
 
@@ -138,6 +139,12 @@ OPTIONS: Final = (
     _Option("scheduler-config", "SCHEDULER_CONFIG", str, "default spread constraints: a file, or the YAML itself"),
     _Option("instance-types-file-path", "INSTANCE_TYPES_FILE_PATH", str, "kwok: the types there are", "FILE"),
     _Option("kubelets", "KUBELETS", _kubelets, "kwok: who plays kubelet, external (a kwok controller) or internal"),
+    _Option(
+        "disable-cluster-state-observability",
+        "DISABLE_CLUSTER_STATE_OBSERVABILITY",
+        _switch,
+        "no series for each node and pod (false)",
+    ),
     _Option("cluster-name", "CLUSTER_NAME", str, "what this cluster is called in logs and tags"),
 )
 
@@ -183,6 +190,7 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         types_file=option("instance-types-file-path", ""),
         cluster_name=option("cluster-name", ""),
         own_kubelets=option("kubelets", False),
+        observe=not option("disable-cluster-state-observability", False),
         dry_run=bool(flags.dry_run),
     )
 

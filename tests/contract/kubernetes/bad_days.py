@@ -1,4 +1,4 @@
-"""What the client's bad days are made of: a line to the server that can be cut, and somebody who follows a kind over it.
+"""What the client's bad days are made of: a line to the server that can be cut, and who follows a kind over it.
 
 The line carries bytes and does not look at them: TLS is between the client and the server, so both servers can be cut
 off in the same way, wherever in an object that is.
@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -153,3 +154,23 @@ async def following(client: Client, kind: Kind, namespace: str, codec: Codec[Any
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Somebody who follows over a line, and somebody who needs no line."""
+
+    line: Line
+    one: Follower
+    direct: Client
+
+
+@asynccontextmanager
+async def following_over_a_line(server: Server, kind: Kind, namespace: str) -> AsyncIterator[Day]:
+    async with (
+        Line(server.url) as line,
+        asking(document(server)) as direct,
+        asking(line.through(document(server))) as client,
+        following(client, kind, namespace) as one,
+    ):
+        yield Day(line, one, direct)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.kubernetes.bad_days import HOST, Line, asking, document, following
+from tests.contract.kubernetes.bad_days import HOST, Line, asking, document, following, following_over_a_line
 from tests.contract.kubernetes.callers import allow_reading, plugin, token_of
 from tests.contract.kubernetes.custom import ANYTHING, install
-from tests.contract.kubernetes.raw_api import PATIENCE, Api, Server
+from tests.contract.kubernetes.raw_api import LOOK_EVERY, PATIENCE, Api, Server
 from tests.contract.kubernetes.things import config_map, crd, fresh
 
 from dovetail.api.fields import Fields
@@ -35,47 +35,46 @@ async def put(client: Client, namespace: str, *names: str, size: int = 1) -> Non
 
 
 async def test_a_line_cut_mid_object_loses_and_doubles_nothing(server: Server, namespace: str) -> None:
-    async with Line(server.url) as line, asking(document(server)) as direct:
-        async with asking(line.through(document(server))) as client, following(client, CONFIG_MAPS, namespace) as one:
-            for name in ("a", "b", "c"):
-                line.cut_in = 100_000
-                await put(direct, namespace, name, size=300_000)
-                await one.agrees(direct)
-                assert line.cut_in is None, "the line was never cut"
-            assert len(one.heard) == len(set(one.heard)) == len(one.store)
-            assert one.reflector.counts.lists == 1
+    async with following_over_a_line(server, CONFIG_MAPS, namespace) as day:
+        for name in ("a", "b", "c"):
+            day.line.cut_in = 100_000
+            await put(day.direct, namespace, name, size=300_000)
+            await day.one.agrees(day.direct)
+            assert day.line.cut_in is None, "the line was never cut"
+        assert len(day.one.heard) == len(set(day.one.heard)) == len(day.one.store)
+        assert day.one.reflector.counts.lists == 1
 
 
 async def test_what_happened_while_the_line_was_down_is_told_once(server: Server, namespace: str) -> None:
-    async with Line(server.url) as line, asking(document(server)) as direct:
-        await put(direct, namespace, "goes", "changes", "stays")
-        async with asking(line.through(document(server))) as client, following(client, CONFIG_MAPS, namespace) as one:
-            one.heard.clear()
-            await line.down()
-            await put(direct, namespace, "comes")
-            await direct.delete(CONFIG_MAPS, "goes", namespace)
-            await direct.patch(CONFIG_MAPS, "changes", MergePatch({"data": {"size": "2"}}), namespace)
-            await line.mend()
-            await one.agrees(direct)
-            assert [name for name, _ in one.heard] == ["comes", "goes", "changes"]
-            assert one.reflector.counts.lists == 1
+    async with following_over_a_line(server, CONFIG_MAPS, namespace) as day:
+        await put(day.direct, namespace, "goes", "changes", "stays")
+        await day.one.agrees(day.direct)
+        day.one.heard.clear()
+        await day.line.down()
+        await put(day.direct, namespace, "comes")
+        await day.direct.delete(CONFIG_MAPS, "goes", namespace)
+        await day.direct.patch(CONFIG_MAPS, "changes", MergePatch({"data": {"size": "2"}}), namespace)
+        await day.line.mend()
+        await day.one.agrees(day.direct)
+        assert [name for name, _ in day.one.heard] == ["comes", "goes", "changes"]
+        assert day.one.reflector.counts.lists == 1
 
 
 async def test_a_server_that_restarts_without_its_history_is_listed_anew(server: Server, namespace: str) -> None:
     """A watch and a list in pages are under way when it goes; both versions are forgotten when it is back."""
-    async with Line(server.url) as line, asking(document(server)) as direct:
-        await put(direct, namespace, "a", "b", "c", "d", "e")
-        async with asking(line.through(document(server))) as client, following(client, CONFIG_MAPS, namespace) as one:
-            listing = direct.pages(CONFIG_MAPS, namespace, limit=1)
-            assert (await anext(listing)).first
-            await line.down()
-            await put(direct, namespace, "f")
-            await direct.delete(CONFIG_MAPS, "a", namespace)
-            await asyncio.to_thread(server.restart)
-            await line.mend()
-            await one.agrees(direct)
-            assert one.reflector.counts.lists == 2
-            assert sorted(one.versions) == [name for name in await listed(listing) if name in one.versions]
+    async with following_over_a_line(server, CONFIG_MAPS, namespace) as day:
+        await put(day.direct, namespace, "a", "b", "c", "d", "e")
+        await day.one.agrees(day.direct)
+        listing = day.direct.pages(CONFIG_MAPS, namespace, limit=1)
+        assert (await anext(listing)).first
+        await day.line.down()
+        await put(day.direct, namespace, "f")
+        await day.direct.delete(CONFIG_MAPS, "a", namespace)
+        await asyncio.to_thread(server.restart)
+        await day.line.mend()
+        await day.one.agrees(day.direct)
+        assert day.one.reflector.counts.lists == 2
+        assert await listed(listing) == sorted(day.one.versions)
 
 
 async def listed(listing: Any) -> list[str]:
@@ -143,33 +142,31 @@ async def test_a_token_that_expires_mid_watch_is_replaced(
         program = plugin(tmp_path, version, "old", good[0], "old-too", good[1])
         leading = config.from_document(line.through(document(server, token="unused")))
         who = ExecPlugin(Plugin(program, f"{GROUP}/{version}", env=os.environ), clock=clock)
-        async with Client(replace(leading, credentials=who)) as client:
-            async with following(client, CONFIG_MAPS, namespace) as one:
-                await put(direct, namespace, "before")
-                await one.agrees(direct)
-                hours[0] = 3
-                line.cut()
-                await put(direct, namespace, "a")
-                await one.agrees(direct)
-                assert (tmp_path / "runs").read_text(encoding="utf-8").strip() == "4"
-                assert one.reflector.counts.lists == 1
+        knowing = Client(replace(leading, credentials=who))
+        async with knowing as client, following(client, CONFIG_MAPS, namespace) as one:
+            await put(direct, namespace, "before")
+            await one.agrees(direct)
+            hours[0] = 3
+            line.cut()
+            await put(direct, namespace, "after")
+            await one.agrees(direct)
+            assert (tmp_path / "runs").read_text(encoding="utf-8").strip() == "4"
+            assert one.reflector.counts.lists == 1
 
 
 async def test_a_certificate_that_changes_is_believed_if_the_authority_is_the_same(
     server: Server, namespace: str
 ) -> None:
-    async with Line(server.url) as line, asking(document(server)) as direct:
-        async with asking(line.through(document(server))) as client, following(client, CONFIG_MAPS, namespace) as one:
-            before = await asyncio.to_thread(shown, server)
-            server.reissue()
-            deadline = time.monotonic() + PATIENCE
+    async with following_over_a_line(server, CONFIG_MAPS, namespace) as day:
+        before = await asyncio.to_thread(shown, server)
+        server.reissue()
+        async with asyncio.timeout(PATIENCE):
             while await asyncio.to_thread(shown, server) == before:
-                assert time.monotonic() < deadline, "the server shows the old certificate"
-                await asyncio.sleep(0.05)
-            line.cut()
-            await put(direct, namespace, "a")
-            await one.agrees(direct)
-            assert one.reflector.counts.lists == 1
+                await asyncio.sleep(LOOK_EVERY)
+        day.line.cut()
+        await put(day.direct, namespace, "a")
+        await day.one.agrees(day.direct)
+        assert day.one.reflector.counts.lists == 1
 
 
 def shown(server: Server) -> str:

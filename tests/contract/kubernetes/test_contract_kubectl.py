@@ -113,6 +113,11 @@ async def test_apply_refuses_a_misspelt_field(kubectl: Kubectl) -> None:
     assert 'unknown field "spec.replica"' in await kubectl.fails("apply", "-f", "-", given=body)
 
 
+async def test_a_version_that_is_not_served_is_told(kubectl: Kubectl) -> None:
+    told = await kubectl.fails("create", "-f", "-", given={**config_map("a"), "apiVersion": "v9"})
+    assert 'no matches for kind "ConfigMap" in version "v9"' in told
+
+
 async def test_a_dry_run_on_the_server_keeps_nothing(kubectl: Kubectl, api: Api, namespace: str) -> None:
     given = config_map("one")
     assert "server dry run" in await kubectl("apply", "--dry-run=server", "-f", "-", given=given)

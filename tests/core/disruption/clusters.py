@@ -98,15 +98,36 @@ class Member:
 
 def member(name: str, of: str = "m4", *, pods: Iterable[Pod] = (), facts: Any = None, **more: Any) -> Member:
     """A node of a type that has been up for a day. `true` are the conditions that hold, since `since`."""
-    zone, capacity_type = more.pop("zone", "z1"), more.pop("capacity_type", labels.ON_DEMAND)
-    pool, types = more.pop("pool", "pool"), more.pop("types", TYPES)
-    true, since = more.pop("true", UP), more.pop("since", NOW - 24 * HOUR)
+    types, true, since = more.pop("types", TYPES), more.pop("true", UP), more.pop("since", NOW - 24 * HOUR)
     found = next((one for one in types if one.name == of), TYPES[1])
+    pool, created = more.pop("pool", "pool"), more.pop("created", since)
+    pairs = MappingProxyType(_labels(name, of, pool, more))
+    claim = _claim(Meta(f"{name}-claim", f"{name}-uid", created=created, labels=pairs), true, since, more)
+    ready = Status.TRUE if more.pop("ready", True) else Status.FALSE
+    notes = MappingProxyType(more.pop("annotations", {}))
+    machine = Machine(
+        name,
+        replace(claim, provider_id=f"sim://{name}", node_name=name, allocatable=found.allocatable),
+        NodeObject(
+            Meta(name, f"{name}-node", created=created, labels=pairs, annotations=notes),
+            provider_id=f"sim://{name}",
+            conditions=(Condition(READY, ready, "Kubelet", since=since), *more.pop("node_conditions", ())),
+        ),
+        **_taken(more, "nominated", "marked", "cloud_drift", "reboots"),
+    )
+    room = found.allocatable
+    node = Node(name, pairs, capacity=found.capacity, allocatable=room, pool=pool, ready=INITIALIZED in true, **more)
+    bound = tuple(replace(pod, node=name, state=PodState.BOUND) for pod in pods)
+    told = facts if isinstance(facts, dict) else {pod.key: facts for pod in bound if facts}
+    return Member(node, machine, bound, told)
+
+
+def _labels(name: str, of: str, pool: str, more: dict[str, Any]) -> dict[str, str]:
     ref = node_class()
-    pairs = {
+    return {
         labels.INSTANCE_TYPE: of,
-        labels.ZONE: zone,
-        labels.CAPACITY_TYPE: capacity_type,
+        labels.ZONE: more.pop("zone", "z1"),
+        labels.CAPACITY_TYPE: more.pop("capacity_type", labels.ON_DEMAND),
         labels.HOSTNAME: name,
         labels.ARCH: "amd64",
         labels.OS: "linux",
@@ -114,49 +135,25 @@ def member(name: str, of: str = "m4", *, pods: Iterable[Pod] = (), facts: Any = 
         ref.label_key: ref.name,
         **more.pop("labels", {}),
     }
-    notes = more.pop("annotations", {})
-    claim_notes = {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"}
+
+
+def _claim(about: Meta, true: tuple[str, ...], since: float, more: dict[str, Any]) -> NodeClaim:
     held: conditions.Conditions = ()
     for type_ in true:
         held = conditions.put(held, conditions.true(type_), Moment(since, 1))
     held = (*CLAIM_CONDITIONS.complete(held, since, Moment(since, 1)), *more.pop("conditions", ()))
-    created = more.pop("created", since)
-    about = Meta(f"{name}-claim", f"{name}-uid", created=created, labels=MappingProxyType(pairs))
-    claim = NodeClaim(
-        replace(about, annotations=MappingProxyType({**claim_notes, **more.pop("claim_annotations", {})})),
-        ref,
-        provider_id=f"sim://{name}",
-        node_name=name,
-        allocatable=found.allocatable,
-        conditions=held,
-        **{key: more.pop(key) for key in ("grace", "expire_after", "last_pod_event") if key in more},
-    )
-    ready = more.pop("ready", True)
-    states = (Condition(READY, Status.TRUE if ready else Status.FALSE, "Kubelet", since=since),)
-    machine = Machine(
-        name,
-        claim,
-        NodeObject(
-            Meta(name, f"{name}-node", created=created, labels=MappingProxyType(pairs), annotations=notes),
-            provider_id=f"sim://{name}",
-            conditions=(*states, *more.pop("node_conditions", ())),
-        ),
-        **{key: more.pop(key) for key in ("nominated", "marked", "cloud_drift", "reboots") if key in more},
-    )
-    node = Node(
-        name,
-        MappingProxyType(pairs),
-        capacity=found.capacity,
-        allocatable=found.allocatable,
-        pool=pool,
-        ready=INITIALIZED in true,
-        **more,
-    )
-    bound = tuple(replace(pod, node=name, state=PodState.BOUND) for pod in pods)
-    return Member(node, machine, bound, facts if isinstance(facts, dict) else {pod.key: facts for pod in bound if facts})
+    notes = {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"}
+    notes |= more.pop("claim_annotations", {})
+    given = _taken(more, "grace", "expire_after", "last_pod_event")
+    return NodeClaim(replace(about, annotations=MappingProxyType(notes)), node_class(), conditions=held, **given)
 
 
-def pods(name: str, count: int = 1, cpu: int = 500, gib: float = 1, owner: str = "ReplicaSet", **more: Any) -> list[Pod]:
+def _taken(more: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: more.pop(key) for key in keys if key in more}
+
+
+def pods(name: str, count: int = 1, cpu: int = 500, gib: float = 1, **more: Any) -> list[Pod]:
+    owner = more.pop("owner", "ReplicaSet")
     requests = Resources({"cpu": cpu, "memory": int(gib * GIB), "pods": 1})
     shape = replace(Shape(labels=(("app", name),), requests=requests), **more)
     return [Pod(f"{name}-{number}", shape, f"{name}-{number}-uid", owner=owner) for number in range(count)]

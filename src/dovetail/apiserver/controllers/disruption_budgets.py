@@ -125,7 +125,7 @@ class DisruptionBudgets:
             found = self._objects.find(resource.kind, owner.name, pod.namespace) if resource else None
             if resource is None or found is None or "scale" not in resource.subresources:
                 break
-            uid, count = found["metadata"]["uid"], scale_of(resource, found)["spec"]["replicas"]
+            uid, count = found["metadata"]["uid"], scale_of(resource, found)["spec"].get("replicas", 0)
             owner = next((one for one in owners_of(found) if one.controller), None)
         return uid, count
 

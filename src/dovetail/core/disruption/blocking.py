@@ -29,7 +29,7 @@ def explained(one: Candidate, group: Group, found: Command | Refusal) -> Refusal
     without = worth_without(one, group)
     money = found.nanodollars or without
     text = found.text
-    if found.code in (Code.UNSCHEDULABLE, Code.NOT_CHEAPER, Code.TOO_MANY) and pods and money > 0:
+    if found.code in (Code.NO_PLACE, Code.NOT_CHEAPER, Code.TOO_MANY) and pods and money > 0:
         text += f"; without {_named(pods)} this node is worth ${dollars(money)}/h"
     return Refusal(found.code, text, pods, max(0, money))
 
@@ -43,9 +43,8 @@ def _held(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
         return Refusal(one.held[0].code, text, pods, money)
     # Were they free to go, something else would still be in the way: then nothing is lost by them alone.
     more = tuple(key for key in _in_the_way(group) if key not in pods)
-    text = f"{counted(len(pods), 'pod')}: {reasons}"
-    if more:
-        text += f"; besides, {found.text[:1].lower()}{found.text[1:]} ({_named(more)})"
+    text = f"{counted(len(pods), 'pod')}: {reasons}; besides, {found.text[:1].lower()}{found.text[1:]}"
+    text += f" ({_named(more)})" if more else ""
     return Refusal(one.held[0].code, text, pods + more)
 
 

@@ -45,8 +45,9 @@ class Candidate:
     pods: tuple[Pod, ...]
     #: Pods that may not be evicted now, each with the reason.
     held: tuple[Refusal, ...]
-    #: Pods that are planned onto it and not there yet.
-    expected: tuple[Pod, ...]
+    #: Pods that are planned onto it and not there yet: those that really wait, and placeholders of buffers.
+    awaited: tuple[Pod, ...]
+    buffered: tuple[Pod, ...]
     instance_type: InstanceType | None
     price: int | None
     cost: float
@@ -264,6 +265,7 @@ def candidate(machine: Machine, node: Node, world: World, settled: Settled) -> C
     policy = world.pools[machine.labels[labels.NODEPOOL]]
     residents = settled.residents.get(node.name, ())
     moving = tuple(pod for pod in residents if pod.moves)
+    expected = settled.expected.get(node.name, ())
     types = world.problem.catalogs[policy.name].types
     kind = types.get(node.labels.get(labels.INSTANCE_TYPE, ""))
     row = costs.row_of(kind, node.labels)
@@ -273,8 +275,9 @@ def candidate(machine: Machine, node: Node, world: World, settled: Settled) -> C
         node=node,
         policy=policy,
         pods=moving,
-        held=tuple(_held(residents, world)) if world.pods else (),
-        expected=tuple(settled.expected.get(node.name, ())),
+        held=tuple(sorted(_held(residents, world), key=lambda one: one.pods)) if world.pods else (),
+        awaited=tuple(pod for pod in expected if not world.facts(pod.key).virtual),
+        buffered=tuple(pod for pod in expected if world.facts(pod.key).virtual),
         instance_type=kind,
         price=None if row is None or row.price is None else row.price.nanodollars,
         cost=costs.reschedule_cost(moving, world),

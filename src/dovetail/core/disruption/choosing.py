@@ -8,7 +8,8 @@ A choice grows as long as that makes it worth more. Nodes that need no replaceme
 of disturbance, in steps that double while they succeed; then groups of the rest, beginning at the same end; then single
 nodes. At the end some are taken out again, to see whether the place they took was worth more to others. What is spent
 on searching is bounded by the number of pods that are planned, not by a clock, so the same cluster is decided the same
-way on any machine.
+way on any machine. What was chosen is then carried out in thought, and the next round begins beside it: otherwise the
+pods of everybody who goes would mix in the machines to be bought, and nothing would be independent of anything.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dovetail.core.disruption.commands import Command, Group, split
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.scenes import Scene
+from dovetail.core.scheduling.problem import Plan
 
 Judge = Callable[[Group, Sequence[Candidate]], Command | Refusal]
 #: How long a saving is counted on when choices are compared.
@@ -32,6 +34,8 @@ HORIZON_HOURS: Final = 8
 #: Sizes of groups that are tried beside each other.
 _SIZES: Final = (2, 3, 5, 8, 13, 21, 34, 55, 100)
 _SWAPS, _TRIALS = 8, 16
+#: So many failures in a row end a row of trials: those that come after are worth less.
+_PATIENCE: Final = 16
 #: Nodes that share machines to be bought, in one command: it is undone as a whole if one of those never comes up.
 MOST_TOGETHER: Final = 12
 
@@ -51,6 +55,19 @@ class Choice:
     @property
     def worth(self) -> int:
         return sum(worth(one) for one in self.commands)
+
+    @property
+    def plan(self) -> Plan:
+        """Where everything goes."""
+        groups = [one.group for one in self.commands]
+        return Plan(
+            tuple(claim for one in groups for claim in one.claims),
+            tuple(placed for one in groups for placed in one.placed),
+        )
+
+    @property
+    def evictions(self) -> int:
+        return sum(len(one.evicted) for one in self.commands)
 
     @property
     def bought(self) -> int:
@@ -139,16 +156,16 @@ def _with_group(command: Command, group: Group) -> Command:
 
 def taken_in_turn(search: Search, names: Sequence[str], limit: int, taking: Taking) -> None:
     """Take in as many as possible in this order, in steps that double while they succeed."""
-    at, size = 0, 1
+    at, size, failed = 0, 1, 0
     names = search.affordable(names)
-    while at < len(names) and search.scene.effort < limit:
+    while at < len(names) and search.scene.effort < limit and failed < _PATIENCE:
         size = _affordable(search, names[at : at + size])
         if size == 0:
             names, at, size = search.affordable(names[at:]), 0, 1
         elif search.extend(names[at : at + size], taking):
-            at, size = at + size, size * 2
+            at, size, failed = at + size, size * 2, 0
         elif size == 1:
-            at += 1
+            at, failed = at + 1, failed + (taking is not Taking.ANY)
         else:
             size //= 2
 
@@ -163,8 +180,8 @@ def _affordable(search: Search, names: Sequence[str]) -> int:
 
 def best_groups(search: Search, names: Sequence[str], limit: int) -> None:
     """Again and again take in the group of the first few that is worth most, until none is worth anything."""
-    rest = search.affordable(names)
-    while len(rest) > 1 and search.scene.effort < limit:
+    rest, failed = search.affordable(names), 0
+    while len(rest) > 1 and search.scene.effort < limit and failed < _PATIENCE:
         best: Choice | None = None
         for size in _SIZES:
             if size > len(rest) or search.scene.effort >= limit:
@@ -173,7 +190,7 @@ def best_groups(search: Search, names: Sequence[str], limit: int) -> None:
             if found is not None and found.worth > (best or search.choice).worth:
                 best = found
         if best is None:
-            rest = rest[1:]
+            rest, failed = rest[1:], failed + 1
         else:
             search.choice = best
             rest = search.affordable(rest)

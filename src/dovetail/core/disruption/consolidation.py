@@ -51,6 +51,8 @@ def eligible(one: Candidate) -> Refusal | None:
         return Refusal(Code.ONLY_EMPTY, f"NodePool {policy.name} has non-empty consolidation disabled")
     if not one.is_consolidatable:
         return Refusal(Code.TOO_SOON, f"pods came or went less than {policy.consolidate_after:.0f} s ago")
+    if one.awaited:
+        return Refusal(Code.EXPECTED, f"pods are on their way: {listed(pod.key for pod in one.awaited)}")
     return None
 
 
@@ -83,7 +85,7 @@ def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> C
 def _unschedulable(group: Group) -> Refusal:
     keys = tuple(sorted(pod.key for pod in group.refused))
     text = f"not all pods would schedule: {listed(keys)} would find no place"
-    return Refusal(Code.UNSCHEDULABLE, text, keys)
+    return Refusal(Code.NO_PLACE, text, keys)
 
 
 # ---- price

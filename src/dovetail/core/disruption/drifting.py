@@ -26,6 +26,8 @@ from dovetail.core.nodeclaims import DRIFTED, POOL_HASH
 Judge = Callable[[Group, Sequence[Candidate]], Command | Refusal]
 #: A roll-out is planned whole, however large.
 _NO_LIMIT = 2**62
+#: Rounds of one pass; who is left then goes in the next, which follows at once.
+_ROUNDS = 24
 
 
 def drift(stage: Stage) -> Outcome:
@@ -54,25 +56,45 @@ def replaced(stage: Stage, ranked: Sequence[Candidate], reason: Reason, terminat
         else:
             room[one.pool] += 1
             going.append(one.name)
-    commands: list[Command] = []
-    while going:
-        search = Search(stage.scene(), stage.candidates, judge_of(stage, reason), reason, stage.ledger)
-        choosing.taken_in_turn(search, going, _NO_LIMIT, Taking.ANY)
-        search.pay()
-        commands += search.choice.commands
-        going = [name for name in going if name not in search.choice.names]
-        if not search.choice.names or not search.affordable(going):
-            break
-        stage = stage.after(search.choice.commands)
+    commands, going, stage = _in_rounds(stage, going, reason)
     for name in going:
+        if name not in stage.candidates:
+            refusals[name] = Refusal(Code.NOT_CHOSEN, "it receives pods of nodes that go now; it goes after them")
+            continue
         one = stage.candidates[name]
         first = terminated_first(one, stage, reason) if terminates_first else None
-        if first is not None and stage.over_budget(one, reason) is None:
+        over = stage.over_budget(one, reason)
+        if first is not None and over is None:
             stage.ledger.take(one.pool)
             commands.append(first)
         else:
-            refusals[name] = stage.over_budget(one, reason) or _stuck(search, name)
+            refusals[name] = over or _stuck(stage, one, reason)
     return Outcome(tuple(commands), refusals)
+
+
+def _in_rounds(stage: Stage, going: list[str], reason: Reason) -> tuple[list[Command], list[str], Stage]:
+    """Take in what can be, each round beside what those before it took.
+
+    Nobody is moved to a node that is to go as well, or its pods would be evicted twice; only where they find no other
+    place is that room used after all.
+    """
+    commands: list[Command] = []
+    closing = frozenset(going)
+    for _ in range(_ROUNDS):
+        search = Search(stage.scene(closing=closing), stage.candidates, judge_of(stage, reason), reason, stage.ledger)
+        choosing.taken_in_turn(search, [name for name in going if name in stage.candidates], _NO_LIMIT, Taking.ANY)
+        search.pay()
+        if search.choice.names:
+            commands += search.choice.commands
+            going = [name for name in going if name not in search.choice.names]
+            stage = stage.after(search.choice.commands)
+        elif closing:
+            closing = frozenset()
+        else:
+            break
+        if not going:
+            break
+    return commands, going, stage
 
 
 def _held(one: Candidate, reason: Reason) -> Refusal | None:
@@ -120,13 +142,16 @@ def judge_of(stage: Stage, reason: Reason) -> Judge:
         if lost:
             return Refusal(Code.UNSCHEDULABLE, f"not all pods would schedule: {listed(lost)} would find no place", lost)
         new = sum(pricing.price_of(claim) for claim in group.claims)
+        saved = sum(one.nanodollars for one in some) - new
+        if len(some) > 1 and saved < 0:
+            return Refusal(Code.NOT_CHEAPER, "replaced together they would cost more than one by one")
         return Command(
             reason,
             Decision.REPLACE if group.claims else Decision.DELETE,
             tuple(some),
             group,
             group.claims,
-            saved=sum(one.nanodollars for one in some) - new,
+            saved=saved,
             cost=consolidation.move_cost(some, new, stage.world),
             at=stage.world.now,
         )
@@ -134,9 +159,9 @@ def judge_of(stage: Stage, reason: Reason) -> Judge:
     return judge
 
 
-def _stuck(search: Search, name: str) -> Refusal:
-    (group,) = split(search.scene.what_if((name,)), (name,))
-    found = search.judge(group, [search.candidates[name]])
+def _stuck(stage: Stage, one: Candidate, reason: Reason) -> Refusal:
+    (group,) = split(stage.scene().what_if((one.name,)), (one.name,))
+    found = judge_of(stage, reason)(group, (one,))
     if isinstance(found, Refusal):
         return found
     return Refusal(Code.NOT_CHOSEN, "the nodes that go now leave no room for its pods; it goes after them")

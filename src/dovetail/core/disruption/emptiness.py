@@ -10,20 +10,19 @@ from dovetail.core.disruption.refusals import Code, Refusal, counted, listed
 from dovetail.core.disruption.stages import Outcome, Stage
 
 
-def refusal(one: Candidate, stage: Stage) -> Refusal | None:
+def refusal(one: Candidate) -> Refusal | None:
     """Why an empty node stays."""
     policy = one.policy
     if policy.is_static:
         return Refusal(Code.STATIC, f"NodePool {policy.name} is static")
     if policy.consolidate_after is None:
         return Refusal(Code.NEVER, f"NodePool {policy.name} has consolidation disabled", nanodollars=one.nanodollars)
-    virtual = [pod for pod in one.expected if stage.world.facts(pod.key).virtual]
-    if virtual:
-        text = f"node is kept free for {counted(len(virtual), 'pod')} of a CapacityBuffer"
+    if one.buffered:
+        text = f"node is kept free for {counted(len(one.buffered), 'pod')} of a CapacityBuffer"
         return Refusal(Code.BUFFER, text, nanodollars=one.nanodollars)
-    if one.expected:
-        text = f"pods are on their way: {listed(sorted(pod.key for pod in one.expected))}"
-        return Refusal(Code.EXPECTED, text, tuple(sorted(pod.key for pod in one.expected)))
+    if one.awaited:
+        pods = tuple(sorted(pod.key for pod in one.awaited))
+        return Refusal(Code.EXPECTED, f"pods are on their way: {listed(pods)}", pods)
     if not one.is_consolidatable:
         return Refusal(Code.TOO_SOON, f"pods came or went less than {policy.consolidate_after:.0f} s ago")
     if one.held:
@@ -38,7 +37,7 @@ def empty(stage: Stage) -> Outcome:
     refusals: dict[str, Refusal] = {}
     ranked = sorted((one for one in stage.candidates.values() if one.is_empty), key=lambda one: (-one.ratio, one.name))
     for one in ranked:
-        found = refusal(one, stage) or stage.over_budget(one, Reason.EMPTY)
+        found = refusal(one) or stage.over_budget(one, Reason.EMPTY)
         if found is not None:
             refusals[one.name] = found
             continue

@@ -22,7 +22,7 @@ from dovetail.core.disruption.emptiness import empty
 from dovetail.core.disruption.expiring import expire
 from dovetail.core.disruption.facts import World
 from dovetail.core.disruption.reasons import Reason
-from dovetail.core.disruption.refusals import Refusal
+from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import repair
 from dovetail.core.disruption.scanning import scan, stamped
 from dovetail.core.disruption.scenes import settle
@@ -79,9 +79,13 @@ def decide(world: World, shelf: Shelf | None = None) -> Decided:
         (refusals if method is empty else said).update(done.refusals)
         stage = stage.after(done.commands)
     saving = scan(stage.scene(saving=True), stage.candidates, _setting(world, looked.candidates), budget)
-    commands += stamped(saving.choice.commands, world.now)
-    kept = {name: one for name, one in saving.refusals.items() if name not in refusals}
-    return Decided(tuple(commands), {**refusals, **kept}, said, eligible)
+    commands += stamped(saving.commands, world.now)
+    refusals = {**saving.refusals, **refusals}
+    going = {name for one in commands for name in one.names}
+    for name in looked.candidates:
+        refusals.setdefault(name, Refusal(Code.EXPECTED, "it receives pods of nodes that go now"))
+    refusals = {name: one for name, one in refusals.items() if name not in going}
+    return Decided(tuple(commands), refusals, said, eligible)
 
 
 def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:
@@ -89,7 +93,7 @@ def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:
     if not done.commands:
         return stage
     after = mended.after(done.commands)
-    gone = {name for one in done.commands for name in one.names}
+    gone = mended.candidates.keys() - after.candidates.keys()
     left = {name: one for name, one in stage.candidates.items() if name not in gone}
     found = Stage(stage.world, after.settled, left, stage.ledger, stage.shelf)
     found.staged = after.staged

@@ -41,7 +41,7 @@ class Code(StrEnum):
     BUFFER = "CapacityBuffer"
     EXPECTED = "PodsExpected"
     # What a what-if said.
-    UNSCHEDULABLE = "PodsUnschedulable"
+    NO_PLACE = "PodsFindNoPlace"
     TOO_MANY = "NeedsMoreNodes"
     NOT_CHEAPER = "NotCheaper"
     MIN_VALUES = "MinValues"
@@ -53,6 +53,7 @@ class Code(StrEnum):
     SWAPS_BACK = "SwapsBack"
     NOT_CHOSEN = "OthersWereWorthMore"
     # Drift and repair.
+    UNSCHEDULABLE = "PodsUnschedulable"
     TRIM_FIRST = "ScaleDownFirst"
     STATIC_LIMIT = "StaticAtNodeLimit"
     RESERVATIONS_FULL = "ReservationsFull"
@@ -81,7 +82,7 @@ _SAVES_NOTHING: Final = frozenset(
         Code.NEVER,
         Code.ONLY_EMPTY,
         Code.BUFFER,
-        Code.UNSCHEDULABLE,
+        Code.NO_PLACE,
         Code.TOO_MANY,
         Code.NOT_CHEAPER,
         Code.MIN_VALUES,

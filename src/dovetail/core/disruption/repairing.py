@@ -63,7 +63,9 @@ def repair(stage: Stage) -> Outcome:
     if not patients:
         return Outcome()
     broken = tripped(stage.world)
-    search = Search(stage.scene(), stage.candidates, judge_of(stage, Reason.UNHEALTHY), Reason.UNHEALTHY, stage.ledger)
+    # Nobody is moved from one broken node to another.
+    scene = stage.scene(closing=frozenset(one.candidate.name for one in patients))
+    search = Search(scene, stage.candidates, judge_of(stage, Reason.UNHEALTHY), Reason.UNHEALTHY, stage.ledger)
     commands: list[Command] = []
     refusals: dict[str, Refusal] = {}
     pending: list[Patient] = []

@@ -167,10 +167,13 @@ def is_closed(world: World, node: Node, saving: bool) -> bool:
     return opens is not None and opens > world.now
 
 
-def scene(world: World, settled: Settled, saving: bool, shelf: Shelf | None = None) -> Scene:
-    """A settled cluster to ask questions of."""
+def scene(world: World, settled: Settled, saving: bool, closing: frozenset[str], shelf: Shelf | None = None) -> Scene:
+    """A settled cluster to ask questions of; to `closing` nobody is moved either."""
     snapshot = settled.problem.snapshot
-    nodes = tuple(replace(one, allocatable=NOTHING) if is_closed(world, one, saving) else one for one in snapshot.nodes)
+    nodes = tuple(
+        replace(one, allocatable=NOTHING) if one.name in closing or is_closed(world, one, saving) else one
+        for one in snapshot.nodes
+    )
     return Scene(replace(settled.problem, snapshot=replace(snapshot, nodes=nodes)), shelf)
 
 

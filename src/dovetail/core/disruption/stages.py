@@ -45,13 +45,14 @@ class Stage:
         #: By static pool, replacements that were decided on in this pass.
         self.staged: dict[str, int] = {}
         self.shelf = shelf
-        self._scenes: dict[bool, Scene] = {}
+        self._scenes: dict[tuple[bool, frozenset[str]], Scene] = {}
 
-    def scene(self, saving: bool = False) -> Scene:
-        """The cluster for what-ifs; `saving` closes nodes that are inside their consolidateAfter."""
-        found = self._scenes.get(saving)
+    def scene(self, saving: bool = False, closing: frozenset[str] = frozenset()) -> Scene:
+        """The cluster for what-ifs; `saving` closes nodes that are inside their consolidateAfter, `closing` these."""
+        key = (saving, closing)
+        found = self._scenes.get(key)
         if found is None:
-            found = self._scenes[saving] = scene(self.world, self.settled, saving, self.shelf)
+            found = self._scenes[key] = scene(self.world, self.settled, saving, closing, self.shelf)
         return found
 
     def after(self, commands: Iterable[Command]) -> Stage:
@@ -60,9 +61,12 @@ class Stage:
         if not chosen:
             return self
         gone = frozenset(name for one in chosen for name in one.names)
-        problem = carried_out(self.settled.problem, plan_of(self, chosen), gone)
+        plan = plan_of(self, chosen)
+        problem = carried_out(self.settled.problem, plan, gone)
+        # Who receives pods is left alone in this pass, or they would be evicted twice.
+        busy = gone | {placed.node.name for placed in plan.placed}
+        left = {name: one for name, one in self.candidates.items() if name not in busy}
         settled = replace(self.settled, problem=problem)
-        left = {name: one for name, one in self.candidates.items() if name not in gone}
         found = Stage(self.world, settled, left, self.ledger, self.shelf)
         found.staged = self.staged
         return found

@@ -87,7 +87,7 @@ def _still(one: Candidate, reason: Reason, stage: Stage) -> Refusal | None:
         case Reason.EMPTY:
             if not one.is_empty:
                 return Refusal(Code.CHURN, f"{one.name} is no longer empty")
-            return emptiness.refusal(one, stage)
+            return emptiness.refusal(one)
         case Reason.UNDERUTILIZED:
             if one.is_empty:
                 return None

@@ -24,6 +24,10 @@ POD_EVENT_SECONDS: Final = 10.0
 UNCLAIMED_SECONDS: Final = 30.0
 
 
+def is_expired(claim: NodeClaim, now: float) -> bool:
+    return claim.expire_after is not None and now >= claim.meta.created + claim.expire_after
+
+
 def expired(claim: NodeClaim, pods: int, now: float) -> Step:
     """Delete a claim that is too old; budgets and do-not-disrupt are not asked. `pods` would have to move."""
     if claim.is_deleting or claim.expire_after is None:

@@ -1,0 +1,86 @@
+"""What the live benchmark makes of what it saw. No cluster is needed, and nothing looks at a clock."""
+
+import json
+
+import pytest
+from bench.live_run import Result
+from bench.live_watch import STAGES, Seen
+from bench.live_world import Workload
+from bench.report import broken
+
+from bench import bench_live, bench_live_large, live_world
+
+
+def _seen() -> Seen:
+    seen = Seen()
+    seen.created = {"a": 1.0, "b": 1.5}
+    seen.claims = {
+        "x": {"": 4.0, "Launched": 5.0, "Registered": 6.0, "Initialized": 7.0},
+        "y": {"": 4.5, "Launched": 4.8, "Registered": 6.5, "Initialized": 9.0},
+    }
+    seen.bound = {"a": 6.2, "b": 8.0}
+    return seen
+
+
+def test_stages_end_with_the_last_claim_and_add_up_to_the_whole():
+    stages = _seen().stages(began=1.0, plan=0.5)
+    assert stages == pytest.approx(
+        {"batch": 2.5, "plan": 0.5, "create": 0.5, "launch": 0.5, "register": 1.5, "initialize": 1.5, "bind": 0.0}
+    )
+    assert sum(stages.values()) == pytest.approx(8.0 - 1.0)
+
+
+def test_planning_that_began_before_the_clock_leaves_no_batch():
+    stages = _seen().stages(began=3.8, plan=60.0)
+    assert (stages["batch"], stages["plan"]) == pytest.approx((0.0, 0.2))
+
+
+def test_pods_bound_without_a_single_claim_spent_their_time_before_it():
+    seen = Seen(created={"a": 1.0}, bound={"a": 3.0})
+    stages = seen.stages(began=1.0, plan=0.0)
+    assert stages["batch"] == 2.0
+    assert sum(stages.values()) == 2.0
+
+
+def _result(side: str, nodes: int = 10, price: float = 2.0) -> Result:
+    writes = {"leases": 100.0, "events": 10.0, "claims": 50.0, "nodes": 30.0, "pods": 0.0, "rest": 10.0}
+    return Result(side, 10.0, dict.fromkeys(STAGES, 1.0), 1.0, 2.0, nodes, price, 80.0, 3.0, writes)
+
+
+def test_leases_are_not_counted_for_a_node():
+    assert _result("ours").writes_per_node == 10.0
+
+
+def test_a_node_more_than_the_peer_or_a_higher_price_breaks_the_run():
+    workload = Workload("plain", 500)
+    dearer = bench_live.rows(_result("ours", price=2.1), _result("peer"), workload)
+    larger = bench_live.rows(_result("ours", nodes=11), _result("peer"), workload)
+    assert [line.split(":")[1].strip() for line in [*broken(dearer), *broken(larger)]] == ["price", "nodes"]
+    assert broken(bench_live.rows(_result("ours"), _result("peer"), workload)) == []
+    assert broken(bench_live.rows(_result("ours"), None, workload)) == []
+
+
+def test_every_pod_of_a_workload_is_in_one_of_its_deployments():
+    for kind in ("plain", "spread", "large"):
+        replicas = [one["spec"]["replicas"] for one in Workload(kind, 1003).objects()]
+        assert sum(replicas) == 1003
+        assert max(replicas) - min(replicas) <= 1
+
+
+def test_lateness_is_that_of_the_window_and_our_own_part_is_no_more_than_the_whole(tmp_path):
+    before = [(0.5, 9.0, 9.0)] * 100
+    during = [(2.0, 0.02, 0.5)] * 100
+    path = tmp_path / "lag.json"
+    path.write_text(json.dumps(before + during))
+    assert bench_live_large.lateness(path, (1.0, 3.0)) == pytest.approx((0.02, 0.02))
+
+
+def test_nodes_cost_what_the_types_file_says(monkeypatch, tmp_path):
+    monkeypatch.setattr(live_world, "RESULTS", tmp_path)
+    for cached in (live_world.types_file, live_world._prices):
+        cached.cache_clear()
+        monkeypatch.setattr(live_world, cached.__name__, cached.__wrapped__)
+    row = json.loads(live_world.types_file().read_text())[0]
+    labels = {"node.kubernetes.io/instance-type": row["name"]}
+    labels |= {wish["key"]: wish["values"][0] for wish in row["offerings"][0]["Requirements"]}
+    assert live_world.price([labels, labels]) == pytest.approx(2 * row["offerings"][0]["Price"])

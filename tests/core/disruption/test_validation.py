@@ -1,0 +1,99 @@
+"""A command is judged again before it starts: it goes on, falls apart, or is dropped with the reason."""
+
+from dataclasses import replace
+from math import inf
+
+from tests.core.disruption.clusters import HOUR, NOW, Member, decided, member, pods, policy, world
+
+from dovetail.core.conditions import Condition, Status
+from dovetail.core.disruption.budgets import Budget
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.facts import PodFacts
+from dovetail.core.disruption.passes import decide
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.refusals import Code
+from dovetail.core.disruption.validation import due, judge_again, settling
+
+
+def first(*members: Member, **more: object) -> Command:
+    return decided(*members, **more).commands[0]  # type: ignore[arg-type]
+
+
+def test_what_saves_money_waits_and_what_is_outdated_does_not() -> None:
+    command = first(member("a"))
+    assert settling(command) == 15.0
+    assert due(command) == NOW + 15.0
+    assert settling(replace(command, reason=Reason.DRIFTED)) == 0.0
+
+
+def test_a_command_that_still_holds_goes_on() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("db", 5)))
+    again = judge_again(first(*nodes), world(*nodes, now=NOW + 15))
+    assert [one.names for one in again.commands] == [("a",)]
+    assert again.refusals == ()
+
+
+def test_a_node_that_is_no_longer_empty_stays() -> None:
+    again = judge_again(first(member("a")), world(member("a", pods=pods("web")), now=NOW + 15))
+    assert again.commands == ()
+    assert again.refusals[0][1].code is Code.CHURN
+
+
+def test_a_node_that_is_gone_or_wanted_drops_the_command_with_its_name() -> None:
+    command = first(member("a"))
+    assert judge_again(command, world(now=NOW + 15)).refusals[0][1].text == "a: node is gone"
+    wanted = world(member("a", nominated=True), now=NOW + 15)
+    assert judge_again(command, wanted).refusals[0][1].text == "a: node is nominated for a pending pod"
+
+
+def test_room_that_was_taken_meanwhile_drops_it() -> None:
+    nodes = (member("a", "m2", pods=pods("web", 4, gib=2)), member("b", pods=pods("db", 4)))
+    command = first(*nodes)
+    assert command.names == ("a",)
+    fuller = (nodes[0], member("b", pods=pods("db", 8)))
+    again = judge_again(command, world(*fuller, now=NOW + 15))
+    assert again.commands == ()
+    assert again.refusals[0][0] == ("a",)
+
+
+def test_a_delete_that_would_now_need_a_machine_is_dropped() -> None:
+    nodes = (member("a", "m8", pods=pods("web", 3)), member("b", "m2", pods=pods("db", 1)))
+    command = first(*nodes)
+    assert command.replacements == ()
+    fuller = (nodes[0], member("b", "m2", pods=pods("db", 4, gib=2)))
+    assert judge_again(command, world(*fuller, now=NOW + 15)).commands == ()
+
+
+def test_a_pod_that_may_not_be_evicted_any_more_drops_it() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("db", 5)))
+    held = (member("a", pods=pods("web", 2), facts=PodFacts(held_until=inf)), nodes[1])
+    assert judge_again(first(*nodes), world(*held, now=NOW + 15)).refusals[0][1].code is Code.POD_HELD
+
+
+def test_budgets_that_shrank_drop_it() -> None:
+    again = judge_again(first(member("a")), world(member("a"), pools=[policy(budgets=(Budget("0"),))], now=NOW + 15))
+    assert again.refusals[0][1].code is Code.BUDGET
+
+
+def test_drift_that_was_taken_back_drops_it() -> None:
+    drifted = Condition("Drifted", Status.TRUE, "AMIDrift", "AMIDrift", NOW - HOUR)
+    node = member("a", pods=pods("web", 7), conditions=(drifted,))
+    command = first(node)
+    assert command.reason is Reason.DRIFTED
+    assert judge_again(command, world(node)).commands != ()
+    assert judge_again(command, world(member("a", pods=pods("web", 7)))).refusals[0][1].code is Code.CHURN
+
+
+def test_nodes_of_a_running_command_are_left_alone_and_their_pods_keep_their_room() -> None:
+    nodes = (
+        member("a", "m2", pods=pods("web", 3)),
+        member("b", pods=pods("db", 4)),
+        member("c", "m2", pods=pods("x", 3)),
+    )
+    command = first(*nodes)
+    busy = world(*nodes, running=(command,), now=NOW + 1)
+    found = decide(busy)
+    assert {found.refusals[name].code for name in command.names} == {Code.RUNNING}
+    assert all(set(one.names).isdisjoint(command.names) for one in found.commands)
+    receiving = {placed.node.name for placed in command.group.placed}
+    assert receiving.isdisjoint(name for one in found.commands for name in one.names)

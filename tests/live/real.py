@@ -1,0 +1,167 @@
+"""`dovetail run` as its users run it: a process of its own, settings from the environment, under the very account and
+roles that an installation makes, against the real control plane with kwok's controller playing kubelet."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.live import objects
+from tools.control_plane.access import Refused, kubeconfig
+from tools.control_plane.ports import free_ports
+from tools.control_plane.start import ControlPlane
+
+from dovetail.api import kinds
+from dovetail.api.install import objects as installed
+from dovetail.api.install.installation import NAME, Installation
+from dovetail.api.kinds import Kind
+
+Object = dict[str, Any]
+NAMESPACE = "kube-system"
+MERGE = "application/merge-patch+json"
+LOOK_EVERY = 0.1
+
+
+def install(plane: ControlPlane) -> None:
+    """Definitions, account and roles, as `dovetail install` applies them; the process is ours to start."""
+    wanted = Installation(image="dovetail:test", cloud="kwok", namespace=NAMESPACE)
+    for one in (
+        *installed.definitions("kwok"),
+        installed.service_account(wanted),
+        *installed.rights(wanted),
+        *installed.rights_of_cloud(wanted, "kwok"),
+    ):
+        _, namespace = installed.name_of(one)
+        plane.admin.apply(installed.kind_of(one).path(namespace=namespace), one)
+
+
+def account(plane: ControlPlane, directory: Path) -> Path:
+    """A kubeconfig with a token of the account."""
+    path = f"{kinds.SERVICE_ACCOUNTS.path(NAME, NAMESPACE)}/token"
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
+    token = plane.admin.request("POST", path, asked)["status"]["token"]
+    file = directory / "dovetail.kubeconfig"
+    file.write_text(json.dumps(kubeconfig(plane.url, plane.authority, {"token": token})))
+    return file
+
+
+@dataclass
+class Real:
+    """The control plane with one dovetail on it."""
+
+    plane: ControlPlane
+    directory: Path
+    process: subprocess.Popen[bytes] | None = None
+    ports: list[int] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "dovetail.log"
+
+    def start(self) -> None:
+        self.ports = list(free_ports(2))
+        settings = {
+            "KUBECONFIG": str(account(self.plane, self.directory)),
+            "METRICS_PORT": str(self.ports[0]),
+            "HEALTH_PROBE_PORT": str(self.ports[1]),
+            "SYSTEM_NAMESPACE": NAMESPACE,
+            "BATCH_IDLE_DURATION": "200ms",
+            "BATCH_MAX_DURATION": "2s",
+            "FEATURE_GATES": "StaticCapacity=true,NoSuchGate=true",
+            "LOG_LEVEL": "info",
+        }
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "dovetail.main", "run", "--cloud", "kwok"],
+                env={**os.environ, **settings},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=10)
+        self.process = None
+        return code
+
+    def until(self, true: Callable[[], object], seconds: float = 40.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._looked(true):
+            assert self.process is None or self.process.poll() is None, f"it ended: {self._last()}"
+            assert time.monotonic() < deadline, f"not within {seconds} s: {self._last()}"
+            time.sleep(LOOK_EVERY)
+
+    def _looked(self, true: Callable[[], object]) -> object:
+        try:
+            return true()
+        except (OSError, Refused, http.client.HTTPException):
+            return False  # the server is away, or the process not there yet
+
+    def _last(self) -> str:
+        return "\n".join(self.log.read_text().splitlines()[-15:])
+
+    # ---- the cluster
+
+    def all(self, kind: Kind, query: str = "") -> list[Object]:
+        return list(self.plane.admin.request("GET", f"{kind.path()}{query}")["items"])
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Object:
+        return dict(self.plane.admin.request("GET", kind.path(name, namespace)))
+
+    def put(self, kind: Kind, obj: Object, namespace: str = "") -> None:
+        self.plane.admin.ensure(kind.path(namespace=namespace), obj)
+
+    def edit(self, kind: Kind, name: str, body: Object, namespace: str = "") -> None:
+        self.plane.admin.request("PATCH", kind.path(name, namespace), body, MERGE)
+
+    def delete(self, kind: Kind, name: str, namespace: str = "") -> None:
+        try:
+            self.plane.admin.request("DELETE", kind.path(name, namespace))
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+
+    def pods(self, name: str, count: int, **changed: Any) -> None:
+        wanted = {"kwok-live": "true"}
+        body = objects.deployment(name, count, nodeSelector=wanted, **changed)
+        self.put(kinds.DEPLOYMENTS, body, "default")
+
+    def running(self, name: str) -> list[Object]:
+        found = self.all(kinds.PODS, f"?labelSelector=app%3D{name}")
+        return [
+            one
+            for one in found
+            if one["status"].get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
+        ]
+
+    def claims(self) -> list[Object]:
+        return self.all(kinds.NODE_CLAIMS)
+
+    def nodes(self) -> list[Object]:
+        return self.all(kinds.NODES, "?labelSelector=kwok-live%3Dtrue")
+
+    def lease(self) -> Object:
+        return dict(self.get(kinds.LEASES, "karpenter-leader-election", NAMESPACE)["spec"])
+
+    def ask(self, port: int, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+                return int(answer.status), str(answer.read().decode())
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode()
+
+    @property
+    def ready(self) -> bool:
+        return self.ask(self.ports[1], "/readyz")[0] == 200

@@ -1,0 +1,48 @@
+"""The demo itself, as somebody without a terminal sees it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = [sys.executable, "-m", "scenarios.demo"]
+#: What is told, in this order; between these, more may be.
+SENTENCES = (
+    r"\$ kubectl apply -f scenarios/demo/shop\.yaml",
+    r"\d+ machines bought for \d+ pods, \$[\d.]+/h together: .*on-demand in us-east-1a, us-east-1b, us-east-1c at .*",
+    r"43 pods run\.",
+    r"us-east-1b runs out of stock\..*",
+    r"\$ kubectl scale deployment web --replicas 120",
+    r"us-east-1b is sold out: .* given up, and \d+ pods are planned elsewhere\.",
+    r"123 pods run; what us-east-1b could not sell was bought elsewhere\.",
+    r"The cloud will take spot machine general-\w+ .* back in 8 s: its \d+ pods leave now\.",
+    r"123 pods run again; at least \d+ of 120 web pods ran at any time, .*",
+    r"\d+ machines are empty\. .*",
+    r"\$ kubectl delete nodeclaim --all",
+    r"Done in [\d.]+ s: (\d+) machines bought, \1 returned, 0 left; 0 pods lost; \d+ writes to the API server, .*",
+)
+
+
+def test_the_demo_tells_its_story_and_leaves_nothing_behind():
+    """It takes real time, some fifteen seconds of it: the whole product runs."""
+    ran = subprocess.run(DEMO, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    lines = ran.stdout.splitlines()
+    told = iter(lines)
+    for sentence in SENTENCES:
+        assert any(re.fullmatch(sentence, line) for line in told), f"{sentence} is missing from\n{ran.stdout}"
+    assert not list(told)
+    assert "\x1b" not in ran.stdout
+
+
+def test_ctrl_c_ends_the_demo_cleanly():
+    with subprocess.Popen(DEMO, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        assert demo.stdout.readline().startswith("Up: ")
+        demo.send_signal(signal.SIGINT)
+        _, complaints = demo.communicate(timeout=60)
+    assert (demo.returncode, complaints) == (130, "")
