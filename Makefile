@@ -9,7 +9,7 @@ READY   := $(VENV)/.ready
 PYTEST  ?= $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types contracts format bench data manifests control-plane clean
+.PHONY: help demo demo-plan test check lint types contracts format bench data manifests control-plane clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -24,6 +24,9 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)  ## the main job, shown: no cluster, cloud account or Go needed
 	@$(BIN)/python -m scenarios.demo
+
+demo-plan: $(READY)  ## a walk through the catalogue and a plan
+	@$(BIN)/python -m scenarios.walk
 
 test: $(READY) lint types contracts  ## everything that must hold: lint, types, contracts, tests
 	@$(BIN)/python -m tools.control_plane build --if-possible

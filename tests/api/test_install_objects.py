@@ -89,13 +89,14 @@ def test_no_right_is_a_wildcard_nor_touches_secrets_or_roles(cloud):
     [
         ("pods", {"get", "list", "watch", "delete"}),
         ("pods/eviction", {"create"}),
-        ("nodes", {"get", "list", "watch", "patch", "update", "delete"}),
-        ("nodeclaims", {"get", "list", "watch", "create", "patch", "update", "delete"}),
-        ("nodepools", {"get", "list", "watch", "patch", "update"}),
-        ("nodepools/status", {"patch", "update"}),
+        ("nodes", {"get", "list", "watch", "patch", "delete"}),
+        ("nodeclaims", {"get", "list", "watch", "create", "patch", "delete"}),
+        ("nodepools", {"get", "list", "watch", "patch"}),
+        ("nodepools/status", {"patch"}),
         ("instancetypes", {"get", "list", "watch"}),
         ("events", {"create", "patch"}),
-        ("customresourcedefinitions", {"get", "list", "watch"}),
+        ("services", set()),
+        ("customresourcedefinitions", set()),
     ],
 )
 def test_a_resource_may_be_used_so_and_not_otherwise(resource, verbs):

@@ -13,13 +13,13 @@ DEMO = [sys.executable, "-m", "scenarios.demo"]
 #: What is told, in this order; between these, more may be.
 SENTENCES = (
     r"\$ kubectl apply -f scenarios/demo/shop\.yaml",
-    r"\d+ machines bought for \d+ pods, \$[\d.]+/h together: .*on-demand in us-east-1a, us-east-1b, us-east-1c at .*",
+    r"\d+ machines bought for \d+ pods, \$[\d.]+/h together: .*m6i.2xlarge on-demand in us-east-1a.* at .*",
     r"43 pods run\.",
     r"us-east-1b runs out of stock\..*",
     r"\$ kubectl scale deployment web --replicas 120",
     r"us-east-1b is sold out: .* given up, and \d+ pods are planned elsewhere\.",
     r"123 pods run; what us-east-1b could not sell was bought elsewhere\.",
-    r"The cloud will take spot machine general-\w+ .* back in 8 s: its \d+ pods leave now\.",
+    r"The cloud will take spot machine general-\w+ .* back in 15 s: its \d+ pods leave now\.",
     r"123 pods run again; at least \d+ of 120 web pods ran at any time, .*",
     r"\d+ machines are empty\. .*",
     r"\$ kubectl delete nodeclaim --all",

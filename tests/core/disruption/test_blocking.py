@@ -19,8 +19,10 @@ def test_held_pods_are_named_with_what_the_node_is_worth_without_them() -> None:
     found = decided(held, member("b", pods=pods("other", 5)))
     refusal = found.refusals["a"]
     assert set(refusal.pods) == {"default/db-0", "default/batch-0"}
-    assert refusal.text.startswith("2 pods: pod default/db-0 is held by PodDisruptionBudget db, 0 disruptions left")
-    assert refusal.text.endswith("without them this node is worth $0.2/h")
+    assert refusal.text == (
+        "2 pods: pod default/batch-0 has do-not-disrupt, pod default/db-0 is held by PodDisruptionBudget db, "
+        "0 disruptions left; without them this node is worth $0.2/h"
+    )
     assert refusal.nanodollars == 200_000_000
     free = decided(member("a", pods=held.pods), member("b", pods=pods("other", 5)))
     assert "delete a" in said(free), "and it is true"

@@ -27,13 +27,15 @@ def of_node(node: NodeObject) -> Machine:
 
 
 def of_claim(claim: NodeClaim) -> Machine:
+    """What a claim promises. Until its machine is bought that is what it was ordered for, and no more: whoever the
+    place was meant for may be replaced by another of its like before it comes."""
     return Machine(
         claim.name,
         claim.meta.labels,
         claim.taints,
         claim.startup_taints,
-        claim.capacity,
-        claim.allocatable,
+        claim.capacity or claim.requests,
+        claim.allocatable or claim.requests,
         claim.provider_id,
         claim.node_name,
         claim.is_deleting or claim.is_true(INSTANCE_TERMINATING),

@@ -1,4 +1,4 @@
-"""A walk through the catalogue and a plan: `make demo`. It needs no network, cluster or account, and takes seconds.
+"""A walk through the catalogue and a plan: `make demo-plan`. No network, cluster or account is needed.
 
 Each step prints the command or the call it makes, and then what comes of it.
 """
@@ -41,7 +41,7 @@ def command(paint: Paint, line: str, expected: int = 0) -> None:
     print(paint(Style.GOOD, f"$ {line}"), flush=True)
     code = main(shlex.split(line)[1:])
     if code != expected:
-        raise SystemExit(f"the demo stopped: {line!r} exited with {code}")
+        raise SystemExit(f"the walk stopped: {line!r} exited with {code}")
     print(flush=True)
 
 
@@ -180,7 +180,7 @@ STEPS = (
 def walk() -> int:
     paint = Paint(sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
     os.chdir(ROOT)
-    with tempfile.TemporaryDirectory(prefix="dovetail-demo-") as home:
+    with tempfile.TemporaryDirectory(prefix="dovetail-walk-") as home:
         os.environ["DOVETAIL_HOME"] = home  # the walk imports prices; they must not stay with whoever watches
         for step in STEPS:
             step(paint)
