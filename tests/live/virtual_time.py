@@ -3,6 +3,9 @@
 Sockets are real: a loop that waits for its next timer looks once more whether bytes have arrived, and if none have,
 that timer is due. So five minutes of patience take as long as what happens in them, and the order in which things
 happen is the order of their times. Threads would be left behind: planning is done in the loop itself.
+
+A scenario that waits for what never comes would run for ever, since its time costs nothing. So a loop may turn only so
+often, and may wait for sockets alone only so long; then it is `Hung`, with what everybody is waiting for.
 """
 
 from __future__ import annotations
@@ -20,6 +23,14 @@ T = TypeVar("T")
 START = 1_800_000_000.0
 #: Bytes sent over loopback have arrived by the time the sender is back; this is for machines that are busy.
 LOOK_AGAIN = 0.0005
+#: A multiple of what the longest scenario needs.
+MOST_TURNS = 400_000
+#: Nobody has a timer and no bytes come: this many looks of `STILL` seconds.
+STILL, MOST_STILL = 0.05, 200
+
+
+class Hung(AssertionError):
+    """Nothing will come of it."""
 
 
 class _Selector(selectors.DefaultSelector):
@@ -28,15 +39,39 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.passed = 0.0
+        self.turns = self.still = 0
+        self.most_turns, self.most_still = MOST_TURNS, MOST_STILL
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._turned()
         found = super().select(0)
         if found or (timeout is not None and timeout <= 0):
+            self.still = 0
             return found
-        found = super().select(LOOK_AGAIN if timeout is not None else 0.05)
+        found = super().select(LOOK_AGAIN if timeout is not None else STILL)
+        self.still = 0 if found or timeout is not None else self.still + 1
         if not found and timeout is not None:
             self.passed += timeout
         return found
+
+    def _turned(self) -> None:
+        self.turns += 1
+        if self.turns <= self.most_turns and self.still <= self.most_still:
+            return
+        told = f"after {self.turns} turns and {self.passed:.0f} virtual seconds"
+        # Whoever cleans up may turn again, within the same bounds.
+        self.turns = self.still = 0
+        raise Hung(f"{told}: {_waiting()}")
+
+
+def _waiting() -> str:
+    """What the tasks that are not the controller's wait at."""
+    found = []
+    for task in asyncio.all_tasks(asyncio.get_running_loop()):
+        frames = task.get_stack(limit=1)
+        where = f" at {frames[-1].f_code.co_filename.rpartition('/')[2]}:{frames[-1].f_lineno}" if frames else ""
+        found.append(f"{task.get_name()}{where}")
+    return ", ".join(sorted(found)[:20])
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -44,8 +79,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._virtual = _Selector()
         super().__init__(self._virtual)
 
+    def close(self) -> None:
+        print("TURNS", self._virtual.turns)
+        super().close()
+
     def time(self) -> float:
         return self._virtual.passed
+
+    def bound(self, turns: int = MOST_TURNS, still: int = MOST_STILL) -> None:
+        """Other bounds than usual."""
+        self._virtual.most_turns, self._virtual.most_still = turns, still
 
 
 class World:

@@ -51,8 +51,8 @@ def document(group: str, version: str, served: list[Resource]) -> dict[str, Any]
     }
 
 
-#: The v2 document, in the only form clients ask for it: a protobuf message with nothing set is no bytes at all. The name
-#: they ask for it by has an @ in it, which no media type may have; they expect it under this one.
+#: The v2 document, in the only form clients ask for it: a protobuf message with nothing set is no bytes at all. The
+#: name they ask for it by has an @ in it, which no media type may have; they expect it under this one.
 OLD_MEDIA: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OLD_DOCUMENT: Final = b""
 

@@ -35,7 +35,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--no-tls", action="store_true", help="plain HTTP; only on a loopback address")
     parser.add_argument("--kubeconfig", metavar="FILE", help="where to write how to reach it (default: in your data)")
     parser.add_argument("--no-controllers", action="store_true", help="nothing happens by itself: no scheduler either")
-    parser.add_argument("--fake-kubelet", action="store_true", help="say of pods on nodes that they run")
+    parser.add_argument(
+        "--fake-kubelet", action="store_true", help="play kubelet for nodes annotated kwok.x-k8s.io/node=fake"
+    )
     parser.add_argument(
         "--crds", metavar="PATH", action="append", default=[], help="further definitions to install (repeatable)"
     )
@@ -117,7 +119,7 @@ def _install(server: EmbeddedServer, definitions: list[dict[str, Any]]) -> None:
 
 def _tell(console: Console, flags: Namespace, url: str, path: Path) -> None:
     console.write(f"serving {url}, until you press Ctrl-C")
-    console.write(f"kubeconfig {path}\n")
+    console.write(f"kubeconfig {path}\n\n")
     console.write(f"  export KUBECONFIG={shlex.quote(str(path))}\n  kubectl get nodes")
     console.flush()
     if not _is_loopback(flags.bind):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dovetail.clouds.sim.market import SimMarket
     from dovetail.controllers.controller import Choices
     from dovetail.controllers.metrics import Metrics
+    from dovetail.controllers.operator import Actor
     from dovetail.kube.client import Client
     from dovetail.kube.config import ClusterConfig
 
@@ -76,7 +77,7 @@ async def _operate(chosen: operator.Operator, choices: Choices, market: SimMarke
         terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if elected else None
         replica = Replica(
             client,
-            lambda: _controller(client, market, metrics, choices),
+            lambda may_act: _controller(client, market, metrics, choices, may_act),
             metrics,
             terms,
             chosen.bind,
@@ -101,8 +102,8 @@ async def _play_kubelets(cluster: ClusterConfig) -> None:
 
 
 def _controller(
-    client: Client, market: SimMarket, metrics: Metrics, choices: Choices
-) -> tuple[Callable[[], Awaitable[None]], Callable[[], bool]]:
+    client: Client, market: SimMarket, metrics: Metrics, choices: Choices, may_act: Callable[[], bool]
+) -> Actor:
     from dovetail.clouds.sim.cloud import PARTITION, SimCloud
     from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
     from dovetail.controllers.controller import Controller
@@ -116,6 +117,7 @@ def _controller(
         client = ReadOnly(client)
     cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
     controller = Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), choices)
+    controller.hands.may_act = may_act
     return controller.run, lambda: controller.cluster.is_ready
 
 
@@ -137,6 +139,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
         static=gate("StaticCapacity"),
         dry_run=chosen.dry_run,
         observe=chosen.observe,
+        freeze=True,
     )
 
 

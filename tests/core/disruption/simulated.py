@@ -10,7 +10,8 @@ from tests.core.disruption.clusters import NOW, kind, member, pods, policy, worl
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.disruption.budgets import Budget
-from dovetail.core.disruption.commands import Command, remembered
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.consolidation import memory
 from dovetail.core.disruption.facts import PodFacts, World
 from dovetail.core.disruption.history import NO_HISTORY, History, Kind
 from dovetail.core.disruption.passes import decide
@@ -56,6 +57,7 @@ class Life:
         self.made = self.bought = self.evicted = 0
         self.swaps: list[Swap] = []
         self.dollars = 0.0
+        self.seen: World
         of = policy(budgets=(Budget("40%"),))
         self.policy = replace(of, thresholds=replace(of.thresholds, payback=payback))
 
@@ -70,7 +72,8 @@ class Life:
             self.types = self._types()
         waiting = self._load()
         self._provision(waiting)
-        for command in decide(self.world([])).commands:
+        self.seen = self.world([])
+        for command in decide(self.seen).commands:
             self._carry_out(command)
         prices = {one.name: one.cheapest for one in self.types}
         for machine in self.machines.values():
@@ -131,8 +134,7 @@ class Life:
         return bought
 
     def _carry_out(self, command: Command) -> None:
-        owners = {f"default/ReplicaSet/{_app(pod)}" for pod in command.evicted}
-        move = remembered(command, owners, self.policy.thresholds.payback or PAYBACK)
+        move = memory(command, self.seen)
         if move is not None:
             self.history = self.history.after(replace(move, added=frozenset(self._bought_kinds(command))))
         self._note(command)

@@ -10,7 +10,7 @@ from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import PodFacts
 from dovetail.core.disruption.passes import decide
-from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.refusals import Code
 from dovetail.core.disruption.validation import due, judge_again, settling
 
@@ -82,6 +82,14 @@ def test_drift_that_was_taken_back_drops_it() -> None:
     assert command.reason is Reason.DRIFTED
     assert judge_again(command, world(node)).commands != ()
     assert judge_again(command, world(member("a", pods=pods("web", 7)))).refusals[0][1].code is Code.CHURN
+
+
+def test_a_node_that_goes_before_its_replacement_is_not_asked_where_its_pods_go() -> None:
+    drifted = Condition("Drifted", Status.TRUE, "AMIDrift", "AMIDrift", NOW - HOUR)
+    node = member("a", pods=pods("web", 7), conditions=(drifted,))
+    going = replace(first(node), decision=Decision.TERMINATE_FIRST, replacements=())
+    assert judge_again(going, world(node)).commands == (going,)
+    assert judge_again(going, world(member("a", pods=pods("web", 7)))).commands == ()
 
 
 def test_nodes_of_a_running_command_are_left_alone_and_their_pods_keep_their_room() -> None:

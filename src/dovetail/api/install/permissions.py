@@ -14,7 +14,6 @@ from dovetail.api.crds.schema import Json
 from dovetail.api.kinds import (
     CAPACITY_BUFFERS,
     CORE_EVENTS,
-    CRDS,
     CSI_NODES,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -35,9 +34,7 @@ from dovetail.api.kinds import (
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
     RUNTIME_CLASSES,
-    SERVICES,
     STATEFUL_SETS,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
@@ -50,7 +47,8 @@ LEADER_LEASE: Final = "karpenter-leader-election"
 NODE_LEASES: Final = "kube-node-lease"
 
 _READ: Final = ("get", "list", "watch")
-_CHANGE: Final = ("patch", "update")
+#: Every write is a patch; only the lease of the leader is written whole.
+_CHANGE: Final = ("patch",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +80,14 @@ EVERYWHERE: Final = (
     *_may(
         _READ,
         # what is planned, and what constrains it
-        *(PODS, NODES, NAMESPACES, LIMIT_RANGES, SERVICES, POD_TEMPLATES, REPLICATION_CONTROLLERS),
+        *(PODS, NODES, NAMESPACES, LIMIT_RANGES, POD_TEMPLATES),
         *(PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS),
         *(DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS),
         *(DISRUPTION_BUDGETS, PRIORITY_CLASSES, RUNTIME_CLASSES),
         *(STORAGE_CLASSES, CSI_NODES, VOLUME_ATTACHMENTS),
         # what users say
         *(NODE_POOLS, NODE_CLAIMS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS),
-        # whether a kind is there yet
-        CRDS,
     ),
-    # how many pods a buffered workload has
-    *_may(("get",), DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, part="scale"),
     *_may(("create", "delete", *_CHANGE), NODE_CLAIMS),
     *_may(_CHANGE, NODE_POOLS),
     *_may(_CHANGE, NODE_CLAIMS, NODE_POOLS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS, part="status"),
