@@ -16,7 +16,10 @@ from bench.report import RESULTS, ROOT, broken, from_json, write
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=bench.__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="which benchmarks to run; all of them if none is named"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="which benchmarks to run; if none is named, all but `live…`",
     )
     parser.add_argument("--render-only", action="store_true", help="measure nothing, render the page anew")
     asked = parser.parse_args()
@@ -28,7 +31,7 @@ def main() -> int:
         return 2
     failures: list[str] = []
     if not asked.render_only:
-        for name in asked.names or known:
+        for name in asked.names or usual(known):
             rows = known[name].run()
             write(name, rows)
             failures += (f"{name}, {words}" for words in broken(rows))
@@ -47,6 +50,11 @@ def benchmarks() -> dict[str, ModuleType]:
         if module.name.startswith("bench_")
     )
     return {module.NAME: module for module in sorted(found, key=lambda module: str(module.NAME))}
+
+
+def usual(known: dict[str, ModuleType]) -> list[str]:
+    """Those run when none is named: all but the ones that ask to be."""
+    return [name for name, module in known.items() if not getattr(module, "ON_REQUEST", False)]
 
 
 def render(known: dict[str, ModuleType]) -> int:

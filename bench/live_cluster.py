@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tools.control_plane.programs import Programs
+from tools.control_plane.start import ControlPlane
+
 from bench import live_peer
 from bench.live_world import Workload, node_class
 from bench.report import RESULTS, ROOT
 from dovetail.kube import config
 from dovetail.kube.client import Client
-from tools.control_plane.programs import Programs
-from tools.control_plane.start import ControlPlane
 
 OURS: Final = "ours"
 PEER: Final = "peer"

@@ -12,9 +12,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
+
+from tools.control_plane.find import find
 
 from bench import live_cluster, live_world
 from bench.live_cluster import Site, until
@@ -24,7 +25,6 @@ from bench.live_world import Workload
 from dovetail.api import kinds
 from dovetail.core.labels import NODEPOOL
 from dovetail.kube.client import Client
-from tools.control_plane.find import find
 
 SETTLE: Final = 5.0
 READY_PATIENCE: Final = 120.0
@@ -48,24 +48,27 @@ class Result:
     idle: float | None = None
     #: Megabytes now, at the end.
     resident: float = 0.0
-    extra: dict[str, float] = field(default_factory=dict)
+    #: From applying until the last pod was bound, by the monotonic clock.
+    window: tuple[float, float] = (0.0, 0.0)
 
     @property
     def writes_per_node(self) -> float:
         """All but leases, which go by the clock and not by the node."""
-        return sum(count for name, count in self.writes.items() if name != "leases") / max(1, self.nodes)
+        return sum(self.per_node(name) for name in self.writes if name != "leases")
+
+    def per_node(self, written: str) -> float:
+        return self.writes[written] / max(1, self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure. `command` starts ours in another way; `extra` looks at the site once all is done."""
+    """What to measure; `command` starts ours in another way."""
 
     side: str
     workload: Workload
     idle: float = 0.0
     patience: float = 900.0
     command: list[str] | None = None
-    extra: Callable[[Site], dict[str, float]] | None = None
 
 
 def measure(plan: Plan) -> Result:
@@ -77,7 +80,7 @@ def measure(plan: Plan) -> Result:
             result = asyncio.run(_measured(site, one, plan))
         fallen = site.control_plane.fallen()
         assert not fallen, f"{fallen} ended during the measurement; see {site.logs}"
-        return result if plan.extra is None else dataclasses.replace(result, extra=plan.extra(site))
+        return result
 
 
 async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
@@ -85,7 +88,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
         await until(lambda: _ready(admin, one), "the controller is ready", READY_PATIENCE)
         await asyncio.sleep(SETTLE)
         async with watched(admin) as seen:
-            wrote, used, planned = await live_cluster.writes(admin), one.cpu_seconds(), one.planning()
+            planned, wrote, used = one.planning(), await live_cluster.writes(admin), one.cpu_seconds()
             began = time.monotonic()
             for body in plan.workload.objects():
                 await admin.create(kinds.DEPLOYMENTS, body)
@@ -110,6 +113,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             writes={name: after[name] - wrote[name] for name in after},
             idle=idle,
             resident=one.memory("VmRSS"),
+            window=(began, max(seen.bound.values())),
         )
 
 
@@ -124,7 +128,7 @@ async def _ready(admin: Client, one: Controller) -> bool:
 async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
     deadline = time.monotonic() + plan.patience
     while len(seen.bound) < plan.workload.pods or not seen.initialized():
-        assert one.ready(), f"not ready any more; its log closes with:\n{one.running.last_words()}"
+        assert not one.running.ended(), f"the controller ended; its log closes with:\n{one.running.last_words()}"
         if time.monotonic() > deadline:
             late = f"{plan.side}: {len(seen.bound)} of {plan.workload.pods} pods after {plan.patience:.0f} s"
             raise TimeoutError(f"{late}; claims: {seen.summary()}")

@@ -96,7 +96,7 @@ class Seen:
         return f"{len(self.claims)} created, {counts}"
 
     def timeline(self, began: float) -> dict[str, list[float]]:
-        """When each pod was created and bound, and each claim written and through its phases: for looking into a run."""
+        """When each pod was created and bound, and each claim written and through its phases: to look into a run."""
         moments = {"created": list(self.created.values()), "bound": list(self.bound.values())}
         for phase in ("", *PHASES):
             moments[phase or "Claimed"] = [one[phase] for one in self.claims.values() if phase in one]
@@ -107,7 +107,7 @@ class Seen:
         end = max(self.bound.values())
         first = min((one[""] for one in self.claims.values()), default=end)
         marks = [max(began, first - plan), first]
-        marks += (max(one.get(phase, end) for one in self.claims.values()) for phase in ("", *PHASES))
+        marks += (max((one.get(phase, end) for one in self.claims.values()), default=end) for phase in ("", *PHASES))
         marks.append(end)
         lengths, before = {}, began
         for name, mark in zip(STAGES, marks, strict=True):

@@ -1,8 +1,8 @@
 """What both sides are given on a live cluster: instance types, one NodePool, and Deployments of pods.
 
 The types are those the kwok provider brings along, written once to a file that both read. `plain` is five Deployments
-of different sizes, on nodes of up to eight cores; `spread` is two whose pods keep apart from their like, so that each needs half as many nodes as
-there are pods; `large` asks for nodes of one size only, of which one holds thirty of its pods.
+of different sizes, on nodes of up to eight cores; `spread` is two whose pods keep apart from their like, so that half
+as many nodes are needed as there are pods; `large` asks for nodes of one size, of which each holds thirty of its pods.
 """
 
 import json
@@ -38,7 +38,7 @@ class Workload:
         """The Deployments, each of its share."""
         match self.kind:
             case "plain":
-                sizes = SIZES
+                sizes: tuple[tuple[int, int], ...] = SIZES
             case "spread":
                 sizes = ((250, 512), (500, 1024))
             case "large":

@@ -1,0 +1,90 @@
+"""Pending pods become nodes, on a real control plane: ours beside the peer's own controller for simulated machines.
+
+Each side has a control plane of its own, fresh for every table line: etcd, kube-apiserver, controller manager and
+scheduler as published, and kwok for kubelets. `dovetail run --cloud kwok` is on one, the peer's kwok provider, compiled
+from its module, on the other, one after the other; both read the same instance types, have the same NodePool and wait
+as long for a batch. Time runs from applying the Deployments until the last pod is bound, and is divided by when the
+*last* claim is through each stage, so a second round of planning shows as a long *create*. API server, scheduler and
+controller share the machine's cores: part of every time is theirs, binding above all. Processor time and memory are the
+controller's alone, by /proc, until its last claim is initialized; writes are counted by the API server. Neither
+elects a leader, there being no other, and the peer is told it may use every core.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bench import live_peer, live_run
+from bench.live_cluster import OURS, PEER
+from bench.live_run import Plan, Result
+from bench.live_watch import STAGES
+from bench.live_world import Workload
+from bench.report import Row, lower, no_worse
+
+NAME = "live"
+#: It takes a quarter of an hour, and every core.
+ON_REQUEST: Final = True
+WORKLOADS: Final = (Workload("plain", 500), Workload("plain", 1_000), Workload("spread", 1_000))
+#: At most 0.4 times the peer's time.
+TIMES: Final = 2.5
+IDLE_SECONDS: Final = 60.0
+_WORDS: Final = {"plain": "pods", "spread": "pods spread over hosts"}
+_COUNTED: Final = ("claims", "nodes", "events")
+
+Read = Callable[[Result], float]
+
+
+def run() -> list[Row]:
+    return [row for workload in WORKLOADS for row in rows(*_both(workload), workload)]
+
+
+def _both(workload: Workload) -> tuple[Result, Result | None]:
+    idle = IDLE_SECONDS if workload.kind == "spread" else 0.0
+    peer = live_run.measure(Plan(PEER, workload, idle=idle)) if live_peer.built() else None
+    ours = live_run.measure(Plan(OURS, workload, idle=idle))
+    for one in (ours, peer):
+        if one is not None:
+            print(f"live: {_told(one)}", file=sys.stderr)
+    return ours, peer
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Makes rows of one workload out of one question to both sides."""
+
+    what: str
+    ours: Result
+    peer: Result | None
+
+    def lower(self, name: str, unit: str, read: Read, *, times: float | None = None) -> Row:
+        return lower(f"{self.what}: {name}", unit, *self._columns(read), times=times)
+
+    def no_worse(self, name: str, unit: str, read: Read) -> Row:
+        return no_worse(f"{self.what}: {name}", unit, *self._columns(read))
+
+    def _columns(self, read: Read) -> tuple[float, float | None]:
+        return read(self.ours), None if self.peer is None else read(self.peer)
+
+
+def rows(ours: Result, peer: Result | None, workload: Workload) -> Iterator[Row]:
+    """Of one workload; nodes and their price are what must hold, all else is a target."""
+    line = _Line(f"{workload.pods:,} {_WORDS[workload.kind]}", ours, peer)
+    yield line.lower("applied to all bound", "s", lambda one: one.seconds, times=TIMES)
+    for stage in STAGES:
+        yield line.lower(stage, "s", lambda one, stage=stage: one.stages[stage])  # type: ignore[misc]
+    yield line.no_worse("nodes", "count", lambda one: one.nodes)
+    yield line.no_worse("price", "$/h", lambda one: one.price)
+    yield line.lower("peak memory of the controller", "MB", lambda one: one.peak, times=1)
+    yield line.lower("processor time of the controller", "s", lambda one: one.cpu, times=1)
+    yield line.lower("writes to the API server per node", "count", lambda one: one.writes_per_node, times=1)
+    for kind in _COUNTED:
+        yield line.lower(f"of them {kind}", "count", lambda one, kind=kind: one.per_node(kind))  # type: ignore[misc]
+    if ours.idle is not None:
+        what = f"{ours.nodes:,} nodes, nothing to do: share of a core"
+        yield lower(what, "%", ours.idle, None if peer is None else peer.idle, limit=1)
+
+
+def _told(one: Result) -> str:
+    stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in one.stages.items())
+    return f"{one.side}: {one.seconds:.1f} s ({stages}), {one.rounds:.0f} rounds of planning, {one.nodes} nodes"
