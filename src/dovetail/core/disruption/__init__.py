@@ -9,5 +9,6 @@
     pricing, payback, history, balanced → consolidation      what a move is worth
     commands, choosing, scanning, blocking                   which moves go together, and what holds the rest
     emptiness, drifting, static_drift, repairing, expiring   the other methods
-    validation                         a command judged again before it starts
+    trimming                           static pools that have too many
+    validation, orchestration          a command judged again before it starts, and on its way
 """

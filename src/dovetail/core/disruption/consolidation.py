@@ -13,15 +13,20 @@ from types import MappingProxyType
 
 from dovetail.core import labels
 from dovetail.core.catalog.prices import dollars
-from dovetail.core.disruption import balanced, payback, pricing
+from dovetail.core.disruption import balanced, costs, payback, pricing
 from dovetail.core.disruption.balanced import Totals
 from dovetail.core.disruption.candidates import Candidate
-from dovetail.core.disruption.commands import Command, Group
+from dovetail.core.disruption.commands import Command, Group, remembered
 from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.history import Move
 from dovetail.core.disruption.payback import Evicted
+from dovetail.core.disruption.policies import PAYBACK_SECONDS
 from dovetail.core.disruption.pricing import SpotRule
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
 from dovetail.core.disruption.refusals import Code, Refusal, counted, listed
+from dovetail.core.disruption.scenes import Settled
+from dovetail.core.nodes import Node
+from dovetail.core.pods import Pod
 from dovetail.core.requirements import Requirements
 from dovetail.core.scheduling.problem import Claim
 
@@ -32,6 +37,14 @@ class Setting:
 
     world: World
     totals: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
+    #: What emptying a node costs, by its name, once somebody asked: sets of nodes share most of theirs.
+    known: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def emptying(self, one: Candidate) -> int:
+        found = self.known.get(one.name)
+        if found is None:
+            found = self.known[one.name] = emptying_cost(one, self.world)
+        return found
 
 
 def eligible(one: Candidate) -> Refusal | None:
@@ -56,14 +69,33 @@ def eligible(one: Candidate) -> Refusal | None:
     return None
 
 
-def totals(candidates: Iterable[Candidate]) -> Mapping[str, Totals]:
-    """What each pool costs and what disturbing all of it would be, over every node anybody looked at."""
-    money: dict[str, int] = {}
-    trouble: dict[str, float] = {}
-    for one in candidates:
-        money[one.pool] = money.get(one.pool, 0) + one.nanodollars
-        trouble[one.pool] = trouble.get(one.pool, 0.0) + one.cost
-    return {pool: Totals(money[pool], trouble[pool]) for pool in money}
+def totals(world: World, settled: Settled, candidates: Mapping[str, Candidate]) -> Mapping[str, Totals]:
+    """What each pool costs and what disturbing all of it would be: all its nodes, whether or not they may go."""
+    found: dict[str, Totals] = {}
+    if not any(one.policy is ConsolidationPolicy.BALANCED for one in world.pools.values()):
+        return found
+    for name, node in settled.nodes.items():
+        if node.pool is None or name not in world.machines:
+            continue
+        known = candidates.get(name)
+        if known is not None:
+            price, cost = known.nanodollars, known.cost
+        else:
+            price, cost = _price(node, world), costs.reschedule_cost(_moving(settled, name), world)
+        sums = found.get(node.pool, Totals())
+        found[node.pool] = Totals(sums.nanodollars + price, sums.disruption + cost)
+    return found
+
+
+def _price(node: Node, world: World) -> int:
+    catalog = world.problem.catalogs.get(node.pool or "")
+    kind = None if catalog is None else catalog.types.get(node.labels.get(labels.INSTANCE_TYPE, ""))
+    row = costs.row_of(kind, node.labels)
+    return 0 if row is None or row.price is None else row.price.nanodollars
+
+
+def _moving(settled: Settled, name: str) -> Iterable[Pod]:
+    return (pod for pod in settled.residents.get(name, ()) if pod.moves)
 
 
 def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> Command | Refusal:
@@ -142,6 +174,13 @@ def owner_of(key: str, world: World) -> str:
     return f"{key.partition('/')[0]}/{owner}" if owner else key
 
 
+def memory(command: Command, world: World) -> Move | None:
+    """What to put into history when a command is started; None for one that buys nothing."""
+    owners = {owner_of(pod.key, world) for pod in command.evicted}
+    lasting = max((one.policy.thresholds.payback for one in command.candidates), default=0.0)
+    return remembered(command, owners, lasting or PAYBACK_SECONDS)
+
+
 def _because_barred(refusal: Refusal, claim: Claim, barred: frozenset[str]) -> Refusal:
     back = sorted(barred & {one.name for one in claim.types})
     if refusal.code is not Code.NOT_CHEAPER or not back:
@@ -173,7 +212,7 @@ def _worth(
     refusal = balanced.rejected(candidates, saved, setting.totals)
     if refusal is not None:
         return refusal
-    cost = move_cost(candidates, new, world)
+    cost = payback.running_beside(new, world.charges) + sum(setting.emptying(one) for one in candidates)
     takes = payback.seconds(cost, saved)
     # A node without a price can be given up, but nobody can say how soon that pays.
     if replacements or any(one.price is not None for one in candidates):
@@ -196,7 +235,11 @@ def _worth(
 
 
 def move_cost(candidates: Iterable[Candidate], new: int, world: World) -> int:
-    """What moving everything off these nodes costs once."""
+    """What moving everything off these nodes to new ones costs once."""
+    return payback.running_beside(new, world.charges) + sum(emptying_cost(one, world) for one in candidates)
+
+
+def emptying_cost(one: Candidate, world: World) -> int:
     evicted = (
         Evicted(
             pod.shape.requests,
@@ -205,10 +248,9 @@ def move_cost(candidates: Iterable[Candidate], new: int, world: World) -> int:
             world.facts(pod.key).ready_seconds if world.pods else None,
             one.policy.thresholds.eviction_nanodollars,
         )
-        for one in candidates
         for pod in one.pods
     )
-    return payback.cost(evicted, new, world.charges)
+    return payback.restarting(evicted, world.charges)
 
 
 def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: float) -> Refusal | None:

@@ -61,6 +61,7 @@ def decide(world: World, shelf: Shelf | None = None) -> Decided:
     settled = settle(world, shelf)
     looked = look(world, settled)
     budget = ledger(world)
+    setting = Setting(world, consolidation.totals(world, settled, looked.candidates))
     eligible = _eligible(looked.candidates)
     commands: list[Command] = []
     said: dict[str, Refusal] = {}
@@ -78,7 +79,7 @@ def decide(world: World, shelf: Shelf | None = None) -> Decided:
         commands += done.commands
         (refusals if method is empty else said).update(done.refusals)
         stage = stage.after(done.commands)
-    saving = scan(stage.scene(saving=True), stage.candidates, _setting(world, looked.candidates), budget)
+    saving = scan(stage.scene(saving=True), stage.candidates, setting, budget)
     commands += stamped(saving.commands, world.now)
     refusals = {**saving.refusals, **refusals}
     going = {name for one in commands for name in one.names}
@@ -98,10 +99,6 @@ def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:
     found = Stage(stage.world, after.settled, left, stage.ledger, stage.shelf)
     found.staged = after.staged
     return found
-
-
-def _setting(world: World, candidates: Mapping[str, Candidate]) -> Setting:
-    return Setting(world, consolidation.totals(candidates.values()))
 
 
 def _eligible(candidates: Mapping[str, Candidate]) -> Mapping[Reason, int]:

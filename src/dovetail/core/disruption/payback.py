@@ -46,8 +46,17 @@ def share(requests: Resources, allocatable: Resources) -> float:
 
 def cost(evicted: Iterable[Evicted], new_nanodollars: int, charges: Charges) -> int:
     """What a move costs once, in nanodollars. `new_nanodollars` is what the new nodes cost an hour together."""
-    beside = charges.start_seconds + charges.daemon_seconds
-    total = new_nanodollars * beside / _HOUR
+    return running_beside(new_nanodollars, charges) + restarting(evicted, charges)
+
+
+def running_beside(new_nanodollars: int, charges: Charges) -> int:
+    """What new nodes cost while the old ones are still there."""
+    return round(new_nanodollars * (charges.start_seconds + charges.daemon_seconds) / _HOUR)
+
+
+def restarting(evicted: Iterable[Evicted], charges: Charges) -> int:
+    """What pods cost that do nothing until they are ready again, and what their owners charge for it."""
+    total = 0.0
     for one in evicted:
         seconds = charges.restart_seconds if one.ready_seconds is None else one.ready_seconds
         if one.node_nanodollars:

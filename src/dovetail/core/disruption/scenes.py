@@ -21,7 +21,7 @@ from dovetail.core.disruption.drift_checks import consolidatable_at
 from dovetail.core.disruption.facts import World
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod, PodState
-from dovetail.core.resources import NOTHING
+from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Claim, Plan, Problem
 from dovetail.core.scheduling.shelf import Shelf
@@ -115,11 +115,20 @@ def _coming(claim: Claim, name: str) -> Node:
         name,
         MappingProxyType({**known, labels.HOSTNAME: name}),
         taints=claim.pool.taints,
-        capacity=chosen.instance_type.capacity,
+        capacity=_most(claim.types),
         allocatable=NOTHING,
         pool=claim.pool.name,
         ready=False,
     )
+
+
+def _most(types: Iterable[InstanceType]) -> Resources:
+    """The most a claim may come to, whatever it is launched as: limits have to last for that."""
+    found: dict[str, int] = {}
+    for kind in types:
+        for name, amount in kind.capacity.items():
+            found[name] = max(amount, found.get(name, 0))
+    return Resources(found)
 
 
 def credited(catalogs: Mapping[str, Catalog], reservation: str, units: int) -> Mapping[str, Catalog]:

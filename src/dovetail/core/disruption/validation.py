@@ -16,7 +16,7 @@ from dovetail.core.disruption.commands import Command, Group, split
 from dovetail.core.disruption.consolidation import Setting
 from dovetail.core.disruption.drifting import judge_of
 from dovetail.core.disruption.facts import World
-from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import diagnosed
 from dovetail.core.disruption.scenes import settle
@@ -24,6 +24,8 @@ from dovetail.core.disruption.stages import Stage, ledger
 from dovetail.core.scheduling.shelf import Shelf
 
 SETTLING_SECONDS: Final = 15.0
+#: What is done though, or because, its pods have nowhere to go just now.
+_NOT_ASKED: Final = frozenset({Decision.TERMINATE_FIRST, Decision.REBOOT})
 
 
 def settling(command: Command) -> float:
@@ -57,7 +59,7 @@ def judge_again(command: Command, world: World, shelf: Shelf | None = None) -> A
     changed = _changed(command, stage)
     if changed is not None:
         return Again((), ((command.names, changed),))
-    if command.templates or not command.evicted or command.reason is Reason.EMPTY:
+    if command.decision in _NOT_ASKED or command.templates or not command.evicted or command.reason is Reason.EMPTY:
         return Again((command,))
     return _asked_again(command, stage)
 
@@ -106,7 +108,7 @@ def _still(one: Candidate, reason: Reason, stage: Stage) -> Refusal | None:
 def _asked_again(command: Command, stage: Stage) -> Again:
     saving = command.reason is Reason.UNDERUTILIZED
     scene = stage.scene(saving)
-    setting = Setting(stage.world, consolidation.totals(stage.candidates.values()))
+    setting = Setting(stage.world, consolidation.totals(stage.world, stage.settled, stage.candidates))
     judge = judge_of(stage, command.reason)
     commands: list[Command] = []
     refusals: list[tuple[tuple[str, ...], Refusal]] = []
