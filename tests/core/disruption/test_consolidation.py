@@ -153,7 +153,7 @@ def test_a_claim_open_to_spot_and_on_demand_is_pinned_to_spot() -> None:
     assert claim.requirements.value(labels.CAPACITY_TYPE) == labels.SPOT
 
 
-def test_min_values_that_the_price_filter_breaks_forbid_the_move() -> None:
+def test_min_values_that_the_price_filter_breaks_forbid_the_move_S4_5() -> None:
     strict = policy("pool", is_in(labels.INSTANCE_TYPE, "m2", "m4", "m8", "m16", min_values=3))
     found = decided(member("a", "m8", pods=pods("web", 3)), pools=[strict])
     assert said(found) == []

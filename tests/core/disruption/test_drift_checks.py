@@ -68,13 +68,13 @@ def test_a_type_that_is_no_longer_sold_is_drift_after_an_hour() -> None:
     assert reason(member("a", zone="z9")) == "InstanceTypeNotFound"
 
 
-def test_a_reserved_node_is_sold_as_long_as_its_type_is_at_the_market() -> None:
+def test_a_reserved_node_is_sold_as_long_as_its_type_is_at_the_market_S3_11() -> None:
     one = member("a", capacity_type=labels.RESERVED, labels={RESERVATION: "cr-gone"})
     assert reason(one) is None
     assert reason(one, types=catalog(reserved(TYPES[1], 1))) is None
 
 
-def test_a_pool_that_demands_reserved_capacity_lets_a_fallback_node_drift() -> None:
+def test_a_pool_that_demands_reserved_capacity_lets_a_fallback_node_drift_S3_11() -> None:
     fallback = member("a", capacity_type=labels.ON_DEMAND)
     assert reason(fallback, policy("pool", is_in(labels.CAPACITY_TYPE, labels.RESERVED))) == "RequirementsDrifted"
     both = is_in(labels.CAPACITY_TYPE, labels.RESERVED, labels.ON_DEMAND)

@@ -39,7 +39,7 @@ def test_spot_is_not_replaced_by_spot_while_the_gate_is_off() -> None:
     assert spot(20, gates=Gates()).refusals["a"].code is Code.SPOT_GATE
 
 
-def test_one_spot_node_needs_fifteen_cheaper_types() -> None:
+def test_one_spot_node_needs_fifteen_cheaper_types_S4_6() -> None:
     assert said(spot(15)) == ["replace a -> c00"]
     refusal = spot(14).refusals["a"]
     assert refusal.code is Code.SPOT_FEW
@@ -51,7 +51,7 @@ def test_the_launch_list_is_cut_to_the_fifteen_cheapest() -> None:
     assert [one.name for one in claim.types] == [f"c{number:02d}" for number in range(15)]
 
 
-def test_min_values_above_fifteen_keep_more_types() -> None:
+def test_min_values_above_fifteen_keep_more_types_S4_6() -> None:
     everything = [one.name for one in market(20)]
     (claim,) = spot(20, is_in(labels.INSTANCE_TYPE, *everything, min_values=18)).commands[0].replacements
     assert len(claim.types) == 18
@@ -73,7 +73,7 @@ def test_an_on_demand_node_may_become_spot_without_the_gate() -> None:
 # ---- reservations
 
 
-def test_an_on_demand_node_moves_into_a_free_reservation() -> None:
+def test_an_on_demand_node_moves_into_a_free_reservation_S3_10() -> None:
     types = (kind("m4", 4, 0.2), reserved(TYPES[2], 1, dollars=0.0004))
     found = decided(member("a", pods=pods("web", 7), types=types), types=types)
     (command,) = found.commands
@@ -82,7 +82,7 @@ def test_an_on_demand_node_moves_into_a_free_reservation() -> None:
     assert claim.requirements.value(labels.CAPACITY_TYPE) == labels.RESERVED
 
 
-def test_a_spot_node_moves_into_a_free_reservation_though_the_spot_gate_is_off() -> None:
+def test_a_spot_node_moves_into_a_free_reservation_though_the_spot_gate_is_off_S3_10() -> None:
     types = (kind("m4", 4, 0.2, spot=0.06), reserved(TYPES[2], 1, dollars=0.0004))
     node = member("a", pods=pods("web", 7), capacity_type=labels.SPOT, types=types)
     (command,) = decided(node, types=types).commands
@@ -94,7 +94,7 @@ def test_nobody_moves_into_a_reservation_that_is_full() -> None:
     assert said(decided(member("a", pods=pods("web", 7), types=types), types=types)) == []
 
 
-def test_a_larger_reservation_is_left_for_a_smaller_one() -> None:
+def test_a_larger_reservation_is_left_for_a_smaller_one_S3_10() -> None:
     types = (reserved(TYPES[1], 1, "small", 0.0002), reserved(TYPES[2], 0, "large", 0.0004))
     node = member(
         "a", "m8", pods=pods("web", 7), capacity_type=labels.RESERVED, labels={RESERVATION: "large"}, types=types
