@@ -9,7 +9,7 @@ READY   := $(VENV)/.ready
 PYTEST  ?= $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-plan test check lint types contracts format bench data manifests control-plane clean
+.PHONY: help demo demo-plan test check lint types contracts format bench data manifests control-plane soak clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -59,6 +59,10 @@ data: $(READY)  ## make the bundled data anew from package-registry artefacts (n
 
 manifests: $(READY)  ## make deploy/ and the reference of custom resources anew from the code
 	$(BIN)/python -m tools.deploy
+	$(BIN)/python -m tools.controller_reference
+
+soak: $(READY)  ## ten minutes of random load and faults; fails if anything is left or memory grows
+	$(BIN)/python -m tools.soak --minutes 10
 
 control-plane: $(READY)  ## compile a real Kubernetes control plane for the tests (needs Go; minutes once, then cached)
 	$(BIN)/python -m tools.control_plane build

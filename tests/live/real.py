@@ -30,6 +30,9 @@ from dovetail.api.kinds import Kind
 Object = dict[str, Any]
 NAMESPACE = "kube-system"
 MERGE = "application/merge-patch+json"
+# How long anything may take on a machine that does much else; what is true is seen at once. The scheduler looks again
+# at pods it gave up on after five minutes at the latest.
+PATIENCE = 330.0
 LOOK_EVERY = 0.1
 
 
@@ -92,11 +95,11 @@ class Real:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        code = self.process.wait(timeout=10)
+        code = self.process.wait(timeout=30)
         self.process = None
         return code
 
-    def until(self, true: Callable[[], object], seconds: float = 40.0) -> None:
+    def until(self, true: Callable[[], object], seconds: float = PATIENCE) -> None:
         deadline = time.monotonic() + seconds
         while not self._looked(true):
             assert self.process is None or self.process.poll() is None, f"it ended: {self._last()}"

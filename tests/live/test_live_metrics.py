@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
 from tests.live.live import SOON, Live
 from tests.live.virtual_time import run
 
+from dovetail.api import kinds
 from dovetail.controllers import web
 from dovetail.controllers.controller import Choices
 from dovetail.controllers.node_gauges import KNOWN, POD
+from dovetail.core.scheduling.problem import Plan, Problem
+from dovetail.core.scheduling.solve import solve
 
 _CLAIM = {"reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"}
 _NODE = {*KNOWN.values(), "node_name", "phase", "managed"}
@@ -43,6 +47,8 @@ TABLE: dict[str, set[str]] = {
     "cluster_utilization_percent": {"resource_type"},
     "nodepools_limit": {"resource_type", "nodepool"},
     "nodepools_usage": {"resource_type", "nodepool"},
+    "nodepools_cost_total": {"nodepool"},
+    "nodepools_cost_tracker_errors_total": {"nodepool"},
     "pods_state": {
         "name",
         "namespace",
@@ -75,6 +81,8 @@ TABLE: dict[str, set[str]] = {
     "cluster_state_unsynced_time_seconds": set(),
     "scheduler_scheduling_duration_seconds": {"controller"},
     "scheduler_unschedulable_pods_count": {"controller"},
+    "scheduler_queue_depth": {"controller", "scheduling_id"},
+    "scheduler_unfinished_work_seconds": {"controller", "scheduling_id"},
     "scheduler_ignored_pods_count": set(),
     "scheduler_pending_pods_by_effective_zone_count": {"controller", "zone"},
     "cloudprovider_duration_seconds": _CLOUD,
@@ -98,6 +106,11 @@ def test_every_row_of_the_table_is_there_with_its_labels():
             wanted = {f"karpenter_{name}": labels for name, labels in TABLE.items()}
             for kind in ("nodeclaim", "nodepool", "node", "capacitybuffer"):
                 wanted |= {f"operator_{kind}_{name}": labels for name, labels in OPERATOR.items()}
+            wanted |= {
+                "operator_status_condition_transitions_total": {"group", "kind", "type", "status", "reason"},
+                "operator_status_condition_transition_seconds": {"group", "kind", "type", "status"},
+                "operator_termination_duration_seconds": {"group", "kind"},
+            }
             assert {name: found.get(name) for name in wanted} == wanted
 
     run(scenario())
@@ -133,6 +146,49 @@ def test_a_cluster_at_work_shows_its_nodes_pods_and_pools():
                 in page
             )
             assert len(POD) == 13
+
+    run(scenario())
+
+
+def test_a_pool_costs_what_its_machines_do_and_one_without_a_price_is_counted():
+    async def scenario() -> None:
+        async with Live() as live:
+            live.pods(3)
+            await live.until(live.ready)
+            claim = live.claim()
+            paid = float(live.node()["metadata"]["labels"]["eks-node-viewer/instance-price"])
+            found = re.search(r'karpenter_nodepools_cost_total{nodepool="general"} (\S+)\n', live.metrics.text())
+            assert found
+            assert float(found[1]) == pytest.approx(paid, abs=1e-6)
+            assert paid > 0
+            name, kind = claim["metadata"]["name"], {"node.kubernetes.io/instance-type": "no-such-type"}
+            live.edit(kinds.NODE_CLAIMS, name, {"metadata": {"labels": kind}})
+            await live.settle(1)
+            for _ in range(2):
+                assert 'karpenter_nodepools_cost_total{nodepool="general"} 0\n' in live.metrics.text()
+            assert live.value("nodepools_cost_tracker_errors_total", nodepool="general") == 1
+
+    run(scenario())
+
+
+def test_a_plan_in_the_making_is_shown_while_it_is_made():
+    async def scenario() -> None:
+        async with Live() as live:
+            pages: list[str] = []
+
+            async def slow(problem: Problem) -> Plan:
+                await asyncio.sleep(3)
+                pages.append(live.metrics.text())
+                return solve(problem)
+
+            live.controller.provisioner.solve = slow
+            live.pods(4)
+            await live.until(lambda: len(live.running()) == 4)
+            assert re.search(
+                r'karpenter_scheduler_queue_depth{controller="provisioner",scheduling_id="1"} 4\n', pages[0]
+            )
+            assert re.search(r'karpenter_scheduler_unfinished_work_seconds{.*scheduling_id="1"} 3\n', pages[0])
+            assert "karpenter_scheduler_queue_depth{" not in live.metrics.text()
 
     run(scenario())
 

@@ -118,7 +118,7 @@ def test_an_outage_of_the_server_in_the_middle_of_a_batch_loses_nothing(real: Re
     real.until(lambda: len(real.claims()) > before)
     real.plane.stop_apiserver()
     real.plane.start_apiserver()
-    real.until(lambda: len(real.running("third")) == 40, 60)
+    real.until(lambda: len(real.running("third")) == 40)
     assert real.process.poll() is None
     real.until(lambda: {one["status"].get("providerID") for one in real.claims()} == _provided(real))
 
@@ -132,7 +132,7 @@ def test_killed_and_started_again_it_takes_over_and_buys_nothing_twice(real: Rea
     real.until(lambda: len(real.all(kinds.PODS, "?labelSelector=app%3Dfourth")) == 6)
     real.end(signal.SIGKILL)
     real.start()
-    real.until(lambda: len(real.running("fourth")) == 6, 60)
+    real.until(lambda: len(real.running("fourth")) == 6)
     real.until(lambda: {one["status"].get("providerID") for one in real.claims()} == _provided(real))
 
 
@@ -141,7 +141,7 @@ def test_told_to_end_it_ends_cleanly_and_gives_the_lease_back(real: Real):
     assert real.end() == 0
     assert not real.lease()["holderIdentity"]
     real.start()
-    real.until(lambda: real.lease()["holderIdentity"], 10)
+    real.until(lambda: real.lease()["holderIdentity"], 60)
 
 
 def test_nothing_failed_of_its_own(real: Real):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import linear_regression
@@ -13,9 +14,9 @@ from tools.soak.world import Around, World
 from dovetail.api import kinds
 from dovetail.controllers.web import resident_bytes
 
-SAMPLE_SECONDS = 2.0
-#: The first share of a run fills caches and code paths that stay.
-WARM_UP = 0.4
+SAMPLE_SECONDS = 5.0
+#: The first share of a run fills caches, and grows the heap to what the busiest moment needs.
+WARM_UP = 0.5
 #: Megabytes a minute that are still no growth, and from how many minutes on that can be told.
 FLAT = 0.5
 TOLD_AFTER_MINUTES = 4.0
@@ -80,10 +81,12 @@ async def soak(seconds: float, seed: int, around: Around, told: Callable[[str], 
 
 
 async def _sampled(world: World, report: Report, told: Callable[[str], None]) -> None:
-    began = world.around.clock.now()
+    began, minute = world.around.clock.now(), 0
     while True:
+        gc.collect()  # controllers that were ended are garbage, and not what is looked for
         at, size = world.around.clock.now() - began, resident_bytes() / _MEGABYTE
-        if int(at / 60) > int((at - SAMPLE_SECONDS) / 60):
+        if at >= 60 * (minute + 1):
+            minute = int(at / 60)
             told(f"{at / 60:4.1f} min  {size:6.1f} MB  {_counted(world)}")
         report.memory.append((at, size))
         await asyncio.sleep(SAMPLE_SECONDS)

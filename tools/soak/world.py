@@ -18,6 +18,7 @@ from typing import Any, Self
 from dovetail.api import kinds
 from dovetail.api.crds import every
 from dovetail.apiserver.server import EmbeddedServer, Options
+from dovetail.apiserver.storage import Bounds
 from dovetail.clouds.port import Cloud
 from dovetail.clouds.sim import faults
 from dovetail.clouds.sim.chaos import ChaosCloud, Surroundings
@@ -49,6 +50,8 @@ WINDOW = Window(0.3, 2.0)
 PACE = Pace(boot=0.3, start=0.2, stop=0.3, missed=4.0)
 #: Short, so that an outage of a few seconds loses the lease.
 LEASE = Terms("kube-system", duration=5.0, deadline=3.0, retry=0.5)
+#: The API server's own memory of what was, which is full after a minute or two rather than growing for the whole run.
+HISTORY = Bounds(changes=300)
 #: Two minutes in life.
 UPKEEP_SECONDS = 10.0
 #: What befalls every call, with its chance; machines are told off when they are launched.
@@ -113,7 +116,9 @@ class World:
         log.addHandler(self.complaints)
         self._opened.callback(log.removeHandler, self.complaints)
         date = lambda: datetime.fromtimestamp(clock.wall(), UTC)  # noqa: E731
-        self.server = await self._opened.enter_async_context(EmbeddedServer(Options(tls=False, clock=date)))
+        self.server = await self._opened.enter_async_context(
+            EmbeddedServer(Options(tls=False, clock=date, bounds=HISTORY))
+        )
         self.store = self.server.store
         for one in every.of_cloud("kwok"):
             self.store.create(kinds.CRDS, one.manifest())
@@ -155,7 +160,7 @@ class World:
         machines = SimCloud(self.market, Nodes(self.client, SELECTOR), Habits(now=clock.wall))
         around = Surroundings(self.kubelets.kubelets, now=clock.wall)
         cloud = Unruly(machines, self.dice, around, self.dead)
-        self._clouds = [*self._clouds[-3:], cloud]
+        self._clouds = [*self._clouds[-1:], cloud]
         telling = Telling(Recorder(self.client, "soak", clock=clock), self.metrics)
         made = Controller(self.client, cloud, telling, self.around.solve, Choices(window=WINDOW), clock)
         made.hands.may_act, made.upkeep.every = may_act, UPKEEP_SECONDS

@@ -3,6 +3,9 @@
 Before and after each effect `boundary` is called; a test that kills the process at every boundary in turn, and starts
 it again, finds no machine lost and none bought twice. What the API server answers to a write is learned at once, so
 that the next decision does not wait for the watch to bring it back.
+
+What orders, buys or ends anything is asked of `may_act` first, at the very moment: a process that was stopped for a
+minute has lost its lease and does not know yet.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.api.live import claims as claim_wire
 from dovetail.api.live import nodes as node_wire
 from dovetail.controllers.machines import Machines
+from dovetail.controllers.queue import Later
 from dovetail.core.effects import (
     Count,
     Create,
@@ -63,8 +67,21 @@ class Learner(Protocol):
     def pods_of(self, claim: str) -> Iterable[Ref]: ...
 
 
+class NotLeading(Later):
+    """Somebody else may act by now. Nothing was done; if the lease comes back, it is tried again."""
+
+
+#: What must not be done by two at once.
+_ONLY_ONE_DOES: Final = (Create, Return, Launch, Terminate, Delete)
+
+
 def _nothing(effect: Effect, after: bool) -> None:
     """No boundary is of interest outside tests."""
+
+
+def _always() -> bool:
+    """Nobody else wants to act."""
+    return True
 
 
 @dataclass(slots=True)
@@ -77,11 +94,13 @@ class Hands:
     learner: Learner
     now: Callable[[], float] = time.time
     boundary: Callable[[Effect, bool], None] = field(default=_nothing)
+    may_act: Callable[[], bool] = field(default=_always)
 
     async def perform(self, step: Step) -> float | None:
         """Do everything a step asks for, in order; returns when to look again."""
         again = step.again
         for effect in step.effects:
+            self._permitted(effect)
             self.boundary(effect, False)
             follow = await self._one(effect)
             self.boundary(effect, True)
@@ -91,11 +110,16 @@ class Hands:
 
     async def create(self, effect: Create) -> dict[str, Any] | None:
         """Write a claim down; what the API server made of it, None where nothing is to be written."""
+        self._permitted(effect)
         self.boundary(effect, False)
         body = claim_wire.new_body(effect.claim, effect.prefix, effect.types)
         answer: dict[str, Any] = await self.client.create(kinds.NODE_CLAIMS, body)
         self.boundary(effect, True)
         return answer
+
+    def _permitted(self, effect: Effect) -> None:
+        if isinstance(effect, _ONLY_ONE_DOES) and not self.may_act():
+            raise NotLeading
 
     async def _one(self, effect: Effect) -> Step | None:
         match effect:

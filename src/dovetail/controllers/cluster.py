@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -35,6 +36,7 @@ from dovetail.api.pod_wire import Draft, Drafts
 from dovetail.api.workloads import Workload
 from dovetail.controllers.server_time import ServerTime
 from dovetail.core.effects import Ref
+from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
 from dovetail.core.resources import Resources
@@ -160,6 +162,16 @@ class Cluster:
         needed = (kinds.NODE_POOLS, kinds.NODE_CLAIMS)
         return self.is_synced and all(one.served for one in self.reflectors if one.kind in needed)
 
+    def sees(self, kind: Kind) -> bool:
+        """Whether what is held of a kind is all there is: an empty store may be one whose kind is not served."""
+        return any(
+            one.kind == kind and one.synced.is_set() and one.served and not one.trouble for one in self.reflectors
+        )
+
+    def unreadable(self, kind: Kind) -> frozenset[str]:
+        """Names of objects that are there and could not be read."""
+        return frozenset(name for one in self.reflectors if one.kind == kind for _, name in one.refused)
+
     # ---- looking things up
 
     def claim(self, name: str) -> NodeClaim | None:
@@ -199,13 +211,17 @@ class Cluster:
     # ---- learning from our own writes
 
     def learn_claim(self, answer: dict[str, Any], new: bool = False) -> None:
-        claim = self._claim_reader.of(msgspec.convert(answer, ClaimWire))
+        with suppress(msgspec.ValidationError, BadInput):  # the watch says that it is left out, and why
+            self._learn_claim(self._claim_reader.of(msgspec.convert(answer, ClaimWire)), new)
+
+    def _learn_claim(self, claim: NodeClaim, new: bool) -> None:
         if new:
             self.time.learn(claim.meta.created)
         self._learn(self.claims, claim, new)
 
     def learn_node(self, answer: dict[str, Any]) -> None:
-        self._learn(self.nodes, self._node_reader.of(msgspec.convert(answer, NodeWire)), False)
+        with suppress(msgspec.ValidationError, BadInput):
+            self._learn(self.nodes, self._node_reader.of(msgspec.convert(answer, NodeWire)), False)
 
     @staticmethod
     def _learn(store: Store[Any], value: NodeClaim | NodeObject, new: bool) -> None:

@@ -10,6 +10,7 @@ Nothing is decided before every store has been filled once.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable
@@ -26,6 +27,7 @@ from dovetail.controllers.buffers import Buffers
 from dovetail.controllers.claims import Claims
 from dovetail.controllers.classes import Classes
 from dovetail.controllers.cluster import Cluster, Scope
+from dovetail.controllers.costs import Costs
 from dovetail.controllers.draining import Evictions, Pods
 from dovetail.controllers.dry_run import ReadOnly, TellingHands
 from dovetail.controllers.gauges import Gauges
@@ -38,6 +40,7 @@ from dovetail.controllers.node_gauges import NodeGauges
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.pod_times import PodTimes
 from dovetail.controllers.pools import Pools
+from dovetail.controllers.protection import Protections
 from dovetail.controllers.provisioning import Provisioner, Solve
 from dovetail.controllers.server_time import ServerTime
 from dovetail.controllers.snapshots import Snapshots
@@ -51,7 +54,7 @@ from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.pods import PodState
 from dovetail.core.scheduling.problem import Options
-from dovetail.kube import watch
+from dovetail.kube import pod_store, watch
 from dovetail.kube.client import Client
 from dovetail.kube.clock import Clock
 from dovetail.kube.errors import KubeError
@@ -75,6 +78,8 @@ class Choices:
     observe: bool = True
     #: Decide and tell, but change nothing.
     dry_run: bool = False
+    #: Take what was read at the start out of the collector's sight: for a process that does nothing else.
+    freeze: bool = False
 
 
 class Controller:
@@ -130,7 +135,9 @@ class Controller:
         self.interruptions = Interruptions(cluster, hands, self.catalogs, _failed("interruption"), now)
         self.buffers = Buffers(cluster, self.snapshots, client, replan, _failed("capacitybuffer"), now)
         self.times = PodTimes(self.telling.metrics, now)
-        self.transitions = Transitions(cluster, self.telling.metrics)
+        self.transitions = Transitions(cluster, self.telling, quiet=self.choices.dry_run)
+        self.protections = Protections(cluster, self.telling, _failed("pod"), now)
+        self.costs = Costs(cluster, self.catalogs, self.telling.metrics, now)
 
     def _make_planner(self, solve: Solve) -> None:
         self.provisioner = Provisioner(
@@ -150,13 +157,24 @@ class Controller:
         )
 
     def _declare(self, metrics: Metrics) -> None:
-        Gauges(self.cluster, self.snapshots, lambda: self.provisioner.refused, self.now).declare(metrics)
+        planner = self.provisioner
+        Gauges(self.cluster, self.snapshots, lambda: planner.refused, lambda: planner.planning, self.now).declare(
+            metrics
+        )
+        self.costs.declare()
         if self.choices.observe:
             NodeGauges(self.cluster, self.snapshots, self.now).declare(metrics)
             self.times.declare()
 
     async def run(self) -> None:
         """Until cancelled."""
+        try:
+            await self._run()
+        finally:
+            if self.choices.freeze:
+                gc.unfreeze()  # another term of this process reads everything anew, and this one's is to go
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(
                 self.cluster.watch(cast(Source, self.client), watch.Options(clock=self.clock)), name="watches"
@@ -164,6 +182,8 @@ class Controller:
             group.create_task(self.telling.run(), name="events")
             await self.cluster.synced()
             self._start()
+            if self.choices.freeze:
+                pod_store.freeze()
             for name, loop in (
                 ("claims", self.claims.run()),
                 ("evictions", self.evictions.run()),
@@ -174,6 +194,7 @@ class Controller:
                 ("layers", self.layers.run()),
                 ("classes", self.classes.run()),
                 ("buffers", self.buffers.run()),
+                ("protections", self.protections.run()),
                 *(("static", one.run()) for one in self._static()),
             ):
                 group.create_task(loop, name=name)
@@ -192,7 +213,7 @@ class Controller:
             self.cloud.resume(held.value for held in one.claims)
         self.cloud.on_notice(self.interruptions.heard)
         listeners: tuple[_Listens, ...] = (
-            *(self.layers, self.claims, self.pools, self.classes, self.buffers, self.transitions),
+            *(self.layers, self.claims, self.pools, self.classes, self.buffers, self.transitions, self.protections),
             *self._static(),
         )
         for part in listeners:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.controllers import dry_run, transitions
+from dovetail.controllers import costs, dry_run, transitions
 from dovetail.controllers.metrics import Metrics
 
 #: What only dovetail has.
@@ -37,6 +37,7 @@ def declare(metrics: Metrics) -> Metrics:
     histogram("nodeclaims_termination_duration_seconds", "From deletion until a claim is gone.", "nodepool")
     histogram("nodes_termination_duration_seconds", "From deletion until a Node is gone.", "nodepool")
     histogram("nodes_lifetime_duration_seconds", "How long Nodes lived.", "nodepool")
+    counter(costs.ERRORS, "Machines whose price is not known.", "nodepool")
     histogram("scheduler_scheduling_duration_seconds", "How long planning took.", "controller")
     transitions.declare(metrics)
     counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)

@@ -18,10 +18,8 @@ from dovetail.api.volumes import claims_of
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.queue import Later, WorkQueue
 from dovetail.controllers.snapshots import Snapshots
-from dovetail.core import timestamps
 from dovetail.core.effects import Count, Evict, Ref, Say
-from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle import drain, static
+from dovetail.core.lifecycle import drain, protection, static
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.nodeclaims import DISRUPTED
 from dovetail.kube.client import Client
@@ -29,23 +27,13 @@ from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
 _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
 FINISHED: Final = ("Succeeded", "Failed")
-_FOREVER: Final = "true"
 #: What the API server says when more than one disruption budget covers a pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 
 
 def protected(pod: PodRecord, now: float) -> bool:
     """Whether do-not-disrupt holds: for ever, or for a time since the pod started."""
-    note = pod.rare.do_not_disrupt
-    if not note:
-        return False
-    if note == _FOREVER:
-        return True
-    try:
-        asked = timestamps.duration(note)
-    except BadInput:
-        return False
-    return asked > 0 and (not pod.started or now < pod.started + asked)
+    return protection.holds(pod.rare.do_not_disrupt, pod.started, now)
 
 
 class Pods:

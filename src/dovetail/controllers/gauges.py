@@ -11,6 +11,7 @@ from dovetail.api.pod_stream import PodRecord
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.metrics import Metrics, Sample
 from dovetail.controllers.node_gauges import shown
+from dovetail.controllers.provisioning import Planning
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core import labels
 from dovetail.core.conditions import Conditions
@@ -30,6 +31,8 @@ class Gauges:
     snapshots: Snapshots
     #: How many pods the last plan could not place.
     refused: Callable[[], int]
+    #: What is being planned at this moment.
+    planning: Callable[[], Planning | None]
     now: Callable[[], float]
     _unsynced_since: float | None = field(default=None)
 
@@ -37,13 +40,20 @@ class Gauges:
         gauge = metrics.gauge
         by_pool = ("resource_type", "nodepool")
         gauge("nodepools_usage", "What the nodes of a pool have together.", self._usage, *by_pool)
-        gauge("nodepools_limit", "What they may have together.", self._limit, *by_pool)
+        gauge("nodepools_limit", "What the nodes of a pool may have together.", self._limit, *by_pool)
         gauge("cluster_utilization_percent", "How much of what there is was asked for.", self._used, "resource_type")
         gauge("cluster_state_node_count", "Nodes that are known.", lambda: _one(len(self.cluster.nodes)))
         gauge("cluster_state_synced", "Whether everything there is has been seen.", lambda: _one(self._is_synced()))
-        gauge("cluster_state_unsynced_time_seconds", "For how long that is not so.", self._unsynced)
+        gauge(
+            "cluster_state_unsynced_time_seconds", "For how long not everything there is has been seen.", self._unsynced
+        )
         gauge("scheduler_unschedulable_pods_count", "Pods nobody could take.", self._refused, "controller")
         gauge("scheduler_ignored_pods_count", "Pods that are not to be planned.", self._ignored)
+        solving = ("controller", "scheduling_id")
+        gauge("scheduler_queue_depth", "Pods that are being planned.", self._depth, *solving)
+        gauge(
+            "scheduler_unfinished_work_seconds", "For how long a plan has been in the making.", self._at_work, *solving
+        )
         zones = ("controller", "zone")
         gauge("scheduler_pending_pods_by_effective_zone_count", "Pods that wait, by zone.", self._zones, *zones)
         for kind in _KINDS:
@@ -101,6 +111,17 @@ class Gauges:
 
     def _refused(self) -> Iterator[Sample]:
         yield {"controller": "provisioner"}, float(self.refused())
+
+    def _depth(self) -> Iterator[Sample]:
+        now = self.planning()
+        if now is not None:
+            yield {"controller": "provisioner", "scheduling_id": str(now.number)}, float(now.pods)
+
+    def _at_work(self) -> Iterator[Sample]:
+        now = self.planning()
+        if now is not None:
+            began = asyncio.get_running_loop().time() - now.began
+            yield {"controller": "provisioner", "scheduling_id": str(now.number)}, max(0.0, began)
 
     def _ignored(self) -> Iterator[Sample]:
         yield {}, float(sum(one.node is None and one.state is _IGNORED for one in tuple(self.cluster.pods)))

@@ -10,32 +10,37 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.controllers import web
 from dovetail.controllers.metrics import Metrics
 from dovetail.kube.client import Client
+from dovetail.kube.clock import Clock
 from dovetail.kube.lease import Elector, Terms
 
 _log: Final = logging.getLogger(__name__)
+#: A coroutine to run, and whether it has seen everything.
+Actor = tuple[Callable[[], Awaitable[None]], Callable[[], bool]]
 #: After a crash of everything that acts, which only a fault of ours can cause, it begins anew after this long.
 _RESTART_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
 class Replica:
-    """Whoever runs here. `make` gives a fresh actor: a coroutine to run, and whether it has seen everything."""
+    """Whoever runs here. `make` gives a fresh actor, who asks what it is given before doing what only one may do."""
 
     client: Client
-    make: Callable[[], tuple[Callable[[], Awaitable[None]], Callable[[], bool]]]
+    make: Callable[[Callable[[], bool]], Actor]
     metrics: Metrics
     terms: Terms | None
     bind: str = "127.0.0.1"
     metrics_port: int = 8080
     health_port: int = 8081
+    clock: Clock = field(default_factory=Clock)
     _synced: Callable[[], bool] = lambda: False
     _leads: bool = False
+    _may_act: Callable[[], bool] = lambda: True
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -69,7 +74,7 @@ class Replica:
 
     async def _term(self) -> None:
         """One term of office; a fault of ours ends it, and is told."""
-        run, self._synced = self.make()
+        run, self._synced = self.make(self._may_act)
         self._leads = True
         try:
             await run()
@@ -85,7 +90,8 @@ class Replica:
             if acting is not None:
                 acting.cancel()
 
-        elector = Elector(self.client.within(terms.retry * 2), terms, lost=lost)
+        elector = Elector(self.client.within(terms.retry * 2), terms, clock=self.clock, lost=lost)
+        self._may_act = elector.holds
         election = asyncio.create_task(elector.run(), name="election")
         try:
             while True:

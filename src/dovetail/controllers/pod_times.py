@@ -36,9 +36,15 @@ class PodTimes:
         """The pods that still wait, each with its time."""
         gauge, each = self.metrics.gauge, ("name", "namespace")
         gauge("pods_unstarted_time_seconds", "Pods not running, since they were made.", self._unstarted, *each)
-        gauge("pods_unbound_time_seconds", "Pods without a node, likewise.", self._unbound, *each, _DYNAMIC)
-        gauge("pods_provisioning_unbound_time_seconds", "And since seen here.", self._acked_unbound, *each, _DYNAMIC)
-        gauge("pods_provisioning_unstarted_time_seconds", "Not running, since seen here.", self._acked, *each)
+        gauge("pods_unbound_time_seconds", "Pods without a node, since they were made.", self._unbound, *each, _DYNAMIC)
+        gauge(
+            "pods_provisioning_unbound_time_seconds",
+            "Pods without a node, since seen here.",
+            self._acked_unbound,
+            *each,
+            _DYNAMIC,
+        )
+        gauge("pods_provisioning_unstarted_time_seconds", "Pods not running, since seen here.", self._acked, *each)
         undecided = "pods_provisioning_scheduling_undecided_time_seconds"
         gauge(undecided, "Pods nobody has decided about, since seen here.", self._undecided, *each)
 

@@ -9,6 +9,7 @@ not known yet.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from dovetail.controllers.batching import Batcher
 from dovetail.controllers.buffers import Buffers, is_virtual
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.queue import Later
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.layers import Catalog
@@ -34,6 +36,7 @@ from dovetail.core.snapshot import Snapshot
 from dovetail.kube.errors import KubeError
 from dovetail.kube.store import Key
 
+_log: Final = logging.getLogger(__name__)
 #: So many claims are written at once; the API server's own fairness does the rest.
 CONCURRENT_CREATES: Final = 50
 #: Planning that has to wait looks again this often; usually an event comes first.
@@ -52,6 +55,15 @@ class Ears(Protocol):
     def say(self, event: Say) -> None: ...
     def count(self, one: Count) -> None: ...
     def observe(self, one: Observe) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """A plan in the making: the how-manieth, of how many pods, since when by the loop's clock."""
+
+    number: int
+    pods: int
+    began: float
 
 
 @dataclass(slots=True)
@@ -74,6 +86,8 @@ class Provisioner:
     now: Callable[[], float] = time.time
     #: How many pods the last plan could not place.
     refused: int = 0
+    planning: Planning | None = None
+    _plans: int = 0
     _waiting: bool = False
     _timer: asyncio.TimerHandle | None = None
 
@@ -101,7 +115,9 @@ class Provisioner:
             return await self.once()
         except (CloudError, KubeError) as failed:
             self.failed("plan", failed)
-            return False
+        except Later:
+            _log.debug("planning waits for the lease")
+        return False
 
     async def once(self) -> bool:
         """Plan what waits now; False if it has to be tried again."""
@@ -112,13 +128,22 @@ class Provisioner:
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
             return True
-        began = time.perf_counter()
-        plan = await self.solve(self.problem(snapshot))
-        took = {"controller": "provisioner"}
-        self.ears.observe(Observe("scheduler_scheduling_duration_seconds", time.perf_counter() - began, took))
+        plan = await self._planned(snapshot)
         carried_out = await self._carry_out(plan)
         await self.buffers.planned(plan)
         return carried_out
+
+    async def _planned(self, snapshot: Snapshot) -> Plan:
+        self._plans += 1
+        began = time.perf_counter()
+        self.planning = Planning(self._plans, len(snapshot.pending), asyncio.get_running_loop().time())
+        try:
+            plan = await self.solve(self.problem(snapshot))
+        finally:
+            self.planning = None
+        took = {"controller": "provisioner"}
+        self.ears.observe(Observe("scheduler_scheduling_duration_seconds", time.perf_counter() - began, took))
+        return plan
 
     def problem(self, snapshot: Snapshot) -> Problem:
         return Problem(snapshot, self.catalogs_of(snapshot.pools), self.options)
@@ -148,6 +173,9 @@ class Provisioner:
             self._tell_refused(refused)
         self._waiting = bool(plan.refused)
         self._decide(plan)
+        if plan.claims:
+            pods = sum(len(one.pods) for one in plan.claims)
+            _log.info("ordering %d nodes for %d pods; %d pods have to wait", len(plan.claims), pods, self.refused)
         gate = asyncio.Semaphore(CONCURRENT_CREATES)
         results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
         return all(results)
@@ -175,6 +203,8 @@ class Provisioner:
                 answer = await self.hands.create(_create(record, planned))
             except KubeError as failed:
                 self._failed(record, str(failed))
+                return False
+            except Later:
                 return False
         name = self._written(planned, answer)
         relaxed = "true" if planned.min_values_relaxed else "false"

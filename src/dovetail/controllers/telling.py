@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from dovetail.api import kinds
 from dovetail.controllers.metrics import Metrics
 from dovetail.core.effects import Count, Observe, Say
-from dovetail.kube.events import About, Event, Importance, Limit, Recorder
+from dovetail.kube.events import About, Dropped, Event, Importance, Limit, Recorder
 
 _KINDS: Final = {
-    one.name: one for one in (kinds.NODE_CLAIMS, kinds.NODES, kinds.PODS, kinds.NODE_POOLS, kinds.NODE_OVERLAYS)
+    one.name: one
+    for one in (
+        *(kinds.NODE_CLAIMS, kinds.NODES, kinds.PODS, kinds.NODE_POOLS, kinds.NODE_OVERLAYS),
+        kinds.CAPACITY_BUFFERS,
+    )
 }
+#: Of a thousand pods or nodes at once a few are told of; the others would tell nobody anything new.
 _LIMITS: Final = {"Nominated": Limit(5.0, 10), "InsufficientCapacityError": Limit(5.0, 10)}
+_TURNS: Final = Limit(5.0, 20)
+_MANY: Final = ("Node", "NodeClaim")
 
 
 class Telling:
     def __init__(self, recorder: Recorder, metrics: Metrics) -> None:
         self._recorder, self.metrics = recorder, metrics
 
+    @property
+    def dropped(self) -> Mapping[Dropped, int]:
+        """Events nobody heard, by why."""
+        return self._recorder.dropped
+
     async def run(self) -> None:
         await self._recorder.run()
 
     def say(self, event: Say) -> None:
+        self._publish(event, _LIMITS.get(event.reason) if event.about.kind == "Pod" else None)
+
+    def say_turn(self, event: Say) -> None:
+        """Something everybody goes through: so many a second of each reason, where there may be thousands."""
+        self._publish(event, _TURNS if event.about.kind in _MANY else None)
+
+    def _publish(self, event: Say, limit: Limit | None) -> None:
         about = event.about
         self._recorder.publish(
             Event(
@@ -32,7 +52,7 @@ class Telling:
                 Importance.WARNING if event.warning else Importance.NORMAL,
                 event.dedupe or None,
                 event.quiet_seconds,
-                _LIMITS.get(event.reason) if about.kind == "Pod" else None,
+                limit,
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from dovetail.core.errors import BadValue
@@ -25,6 +26,7 @@ def text(seconds: float, micros: bool = False) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{fraction}Z"
 
 
+@lru_cache(maxsize=4096)  # objects of one burst carry the same few seconds over and over
 def seconds(written: str) -> float:
     """Seconds since 1970; a text that is no time is a `BadValue`."""
     found = _FORM.fullmatch(written)

@@ -72,3 +72,22 @@ def test_a_restart_remembers_what_the_condition_said():
     assert health.seeded("True").healthy
     assert health.seeded("False").healthy is False
     assert health.seeded(None).healthy is None
+
+
+def test_a_machine_whose_claim_cannot_be_read_is_claimed():
+    held = Instance("kwok://odd", claim="odd", created=START)
+    assert upkeep.unclaimed([held], [], START + 1000, {"odd"}) == ()
+
+
+def test_a_tenth_of_all_machines_or_five_may_lose_their_claims_before_it_looks_like_a_mistake():
+    assert not upkeep.is_suspicious(5, 5)
+    assert upkeep.is_suspicious(6, 6)
+    assert not upkeep.is_suspicious(100, 1000)
+    assert upkeep.is_suspicious(101, 1000)
+
+
+def test_what_looks_like_a_mistake_waits_and_then_goes_a_few_at_a_time_the_oldest_first():
+    lost = tuple(Instance(f"kwok://{at}", created=START - at) for at in range(8))
+    assert upkeep.returnable(lost, None) == lost
+    assert upkeep.returnable(lost, upkeep.MISTAKE_SECONDS - 1) == ()
+    assert upkeep.returnable(lost, upkeep.MISTAKE_SECONDS) == tuple(reversed(lost[3:]))

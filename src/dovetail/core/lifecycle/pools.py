@@ -110,8 +110,11 @@ def counted(record: PoolRecord, capacities: Iterable[Resources]) -> PoolRecord:
 
 def exceeded(record: PoolRecord, capacities: Iterable[Resources]) -> str:
     """What of a pool is over its limit already, in a sentence; "" where nothing is. What just reaches it is not."""
+    limits = record.pool.limits
+    if not limits:
+        return ""  # nothing to add up: this is asked for every claim of a plan
     has = counted(record, capacities).resources
-    for name, limit in (record.pool.limits or {}).items():
+    for name, limit in limits.items():
         if has.of(name) > limit:
             return f"{name} is limited to {quantity_of(name, limit)}, and {quantity_of(name, has.of(name))} is there"
     return ""

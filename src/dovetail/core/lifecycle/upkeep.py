@@ -3,7 +3,7 @@ Node is as large as was promised (§2.8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,6 +22,12 @@ CONSISTENCY_SECONDS: Final = 600.0
 POD_EVENT_SECONDS: Final = 10.0
 #: A machine nobody claims is left alone this long: its claim may not have been seen yet.
 UNCLAIMED_SECONDS: Final = 30.0
+#: More machines than this, and than this share of all, do not lose their claims within one round unless somebody made a
+#: mistake: an API server set back to an old backup, finalizers removed by a script. So there is time
+#: to notice, and then only a few go in each round.
+MOST_AT_ONCE: Final = 5
+LARGEST_SHARE: Final = 0.10
+MISTAKE_SECONDS: Final = 600.0
 
 
 def is_expired(claim: NodeClaim, now: float) -> bool:
@@ -74,9 +80,10 @@ def vanished(
 
 
 def unclaimed(
-    instances: Iterable[Instance], claims: Iterable[NodeClaim], now: float, patience: float = UNCLAIMED_SECONDS
+    instances: Iterable[Instance], claims: Iterable[NodeClaim], now: float, unreadable: Container[str] = ()
 ) -> tuple[Instance, ...]:
-    """Machines nobody ordered, or whose order is gone: they cost money and nobody will use them."""
+    """Machines nobody ordered, or whose order is gone: they cost money and nobody will use them. `unreadable` are names
+    of claims that are there, whatever they say."""
     held = tuple(claims)
     providers = {one.provider_id for one in held if one.provider_id}
     names = {one.name for one in held}
@@ -84,10 +91,25 @@ def unclaimed(
         one
         for one in instances
         if one.provider_id not in providers
-        and not (one.claim and one.claim in names)
+        and not (one.claim and (one.claim in names or one.claim in unreadable))
         and not one.leaving
-        and now - one.created >= patience
+        and now - one.created >= UNCLAIMED_SECONDS
     )
+
+
+def is_suspicious(unclaimed: int, machines: int) -> bool:
+    """Whether so many of all machines without a claim look like a mistake."""
+    return unclaimed > max(MOST_AT_ONCE, machines * LARGEST_SHARE)
+
+
+def returnable(unclaimed: tuple[Instance, ...], suspected: float | None) -> tuple[Instance, ...]:
+    """Those to give back now. `suspected` is for how many seconds this has looked like a mistake: at first none goes,
+    later a few in each round, the oldest first."""
+    if suspected is None:
+        return unclaimed
+    if suspected < MISTAKE_SECONDS:
+        return ()
+    return tuple(sorted(unclaimed, key=lambda one: (one.created, one.provider_id))[:MOST_AT_ONCE])
 
 
 @dataclass(frozen=True, slots=True)

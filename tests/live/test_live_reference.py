@@ -1,0 +1,70 @@
+"""docs/reference/controller.md says what the controller does: no metric, event or condition is missing or made up."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools import controller_reference
+
+from dovetail.core import nodeclaims
+from dovetail.core.lifecycle import buffers, declared, interruption, pools
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = controller_reference.PAGE.read_text(encoding="utf-8")
+SOURCES = (*ROOT.glob("src/dovetail/core/lifecycle/*.py"), *ROOT.glob("src/dovetail/controllers/*.py"))
+WORD = re.compile(r"`([A-Z][A-Za-z]+)`")
+
+
+def section(title: str) -> str:
+    return re.split(r"^## ", PAGE.split(f"\n## {title}\n")[1], flags=re.M)[0]
+
+
+def column(title: str, *numbers: int) -> set[str]:
+    """Words in code type of some columns of a section's tables."""
+    rows = [line.split("|")[1:-1] for line in section(title).splitlines() if line.startswith("| ")]
+    return {word for row in rows for number in numbers if number < len(row) for word in WORD.findall(row[number])}
+
+
+def literals(node: ast.expr) -> Iterator[str]:
+    """Strings an expression may come to: itself, or either side of an `or`."""
+    for one in node.values if isinstance(node, ast.BoolOp) else (node,):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield one.value
+
+
+def calls(name: str, place: int) -> set[str]:
+    """The literal strings that are handed to every call of this name, at this place."""
+    found: set[str] = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+                found.update(*(literals(one) for one in node.args[place : place + 1]))
+    return found
+
+
+def test_the_table_of_metrics_is_what_is_declared():
+    assert controller_reference.page(PAGE) == PAGE, "run python -m tools.controller_reference"
+
+
+def test_every_event_is_described_and_none_is_made_up():
+    told = calls("Say", 1) | {event for event, _ in interruption.EVENTS.values()}
+    assert column("Events", 0) == told | {"TerminatingOnInterruption", "Finalized"}
+
+
+def test_every_condition_and_reason_is_described():
+    types = {
+        *(nodeclaims.LAUNCHED, nodeclaims.REGISTERED, nodeclaims.INITIALIZED, nodeclaims.CONSISTENT),
+        *(nodeclaims.DRAINED, nodeclaims.VOLUMES_DETACHED, nodeclaims.INSTANCE_TERMINATING),
+        *(pools.VALIDATED, pools.CLASS_READY, pools.REGISTRATION_HEALTHY),
+        *(buffers.READY, buffers.PROVISIONING),
+    }
+    assert column("Conditions", 0) == types
+    named = {buffers.RESOLVED, buffers.NO_TEMPLATE, buffers.NO_WORKLOAD, buffers.FAILED, declared.INVALID}
+    obstacles = {"NodeNotReady", "StartupTaintsExist", "KnownEphemeralTaintsExist", "ResourceNotRegistered"}
+    written = calls("Condition", 2) | named | obstacles | {declared.CONFLICT}
+    assert column("Conditions", 1, 2) - {"Ready"} == written
+    source = (ROOT / "src/dovetail/core/lifecycle/registration.py").read_text(encoding="utf-8")
+    assert all(f'return "{one}"' in source for one in obstacles)
