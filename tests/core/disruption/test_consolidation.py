@@ -1,4 +1,4 @@
-"""Consolidation: nodes that can go, nodes that can be had cheaper, and the rules a move has to pass."""
+"""Consolidation: nodes that can go, nodes that can be had cheaper, and the rules a move has to pass (S4.5)."""
 
 from dataclasses import replace
 

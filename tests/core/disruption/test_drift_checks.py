@@ -1,4 +1,4 @@
-"""What a claim says of itself: Drifted and Consolidatable."""
+"""What a claim says of itself: Drifted and Consolidatable (S3.11)."""
 
 from dataclasses import replace
 from types import MappingProxyType

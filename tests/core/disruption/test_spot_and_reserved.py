@@ -1,4 +1,4 @@
-"""Spot for spot needs a wide choice; what was paid for already is used first."""
+"""Spot for spot needs a wide choice; what was paid for already is used first (S4.6, S3.10)."""
 
 from tests.core.disruption.clusters import (
     RESERVATION,
