@@ -1,4 +1,4 @@
-"""Requirements are sets of label states, absence among them, and obey the laws of sets."""
+"""Requirements are sets of label states, absence among them, and obey the laws of sets (§1.1, §1.4, §1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeOverlays adjust prices and capacity of whatever matches, and conflict out loud (S2.6)."""
+"""NodeOverlays adjust prices and capacity of whatever matches, and conflict out loud (S2.6, §6.1)."""
 
 from __future__ import annotations
 
