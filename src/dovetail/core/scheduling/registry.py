@@ -57,7 +57,10 @@ class Registry:
             demands = self._demands[id(shape)] = tuple(sorted(asked))
         template = self._templates.get(rung)
         if template is None:
+            # The first shape of a family is mostly the only one: the template itself is its ticket.
             template = self._templates[rung] = self._template(rung, family)
+            template.shape, template.demands = shape, demands
+            return template
         return template.for_shape(shape, demands)
 
     def _template(self, rung: Terms, family: Family) -> Ticket:
@@ -71,7 +74,10 @@ class Registry:
             return ticket
         for key, itself in rung.owned.items():
             ticket.tie(groups[key], key.kind, itself)
-        selecting = [found for key in self.compiled.selecting(family) if (found := groups.get(key)) is not None]
+        keys, inverse = self.compiled.selecting(family), family.inverse
+        if not keys and not inverse:
+            return ticket
+        selecting = [found for key in keys if (found := groups.get(key)) is not None]
         if len(selecting) > 1:
             selecting.sort(key=lambda one: one.number)
         counting = []
@@ -80,7 +86,8 @@ class Registry:
                 ticket.tie(group, Kind.INVERSE, False)
             else:
                 counting.append(group)
-        counting += dict.fromkeys(groups[key] for key in family.inverse)
+        if inverse:
+            counting += dict.fromkeys(groups[key] for key in inverse)
         for group in counting:
             if not group.is_host and group.key not in rung.owned:
                 ticket.tie(group, None, True)
