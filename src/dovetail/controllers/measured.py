@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from dovetail.api.kinds import Kind
-from dovetail.clouds.port import Cloud, CloudError, Notice, RepairPolicy
+from dovetail.clouds.port import Cloud, CloudError
+from dovetail.clouds.wrapped import Wrapped
 from dovetail.controllers.metrics import Metrics
-from dovetail.core.catalog.market import Market
 from dovetail.core.instances import Instance, Order
 from dovetail.core.nodeclaims import NodeClaim
-from dovetail.core.nodepools import NodeClassRef
 
 T = TypeVar("T")
 #: What is expected is no error: a machine that is gone is what whoever deletes it waits to hear.
@@ -22,36 +20,12 @@ _WORDS: Final = {
 }
 
 
-class MeasuredCloud:
+class MeasuredCloud(Wrapped):
     """`clouds.port.Cloud` around another one."""
 
     def __init__(self, cloud: Cloud, metrics: Metrics, now: Callable[[], float]) -> None:
-        self._cloud, self._metrics, self._now = cloud, metrics, now
-
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_class_kinds(self) -> tuple[Kind, ...]:
-        return self._cloud.node_class_kinds
-
-    @property
-    def market(self) -> Market:
-        return self._cloud.market
-
-    @property
-    def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        return self._cloud.repair_policies
-
-    def set_node_class(self, ref: NodeClassRef, wire: Mapping[str, object] | None) -> None:
-        self._cloud.set_node_class(ref, wire)
-
-    def resume(self, claims: Iterable[NodeClaim]) -> None:
-        self._cloud.resume(claims)
-
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
-        self._cloud.on_notice(listener)
+        super().__init__(cloud)
+        self._metrics, self._now = metrics, now
 
     async def launch(self, order: Order) -> Instance:
         return await self._timed("Create", self._cloud.launch(order), order.claim.pool)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
-from dovetail.api.kinds import Kind
-from dovetail.clouds.port import Cloud, CloudError, NoCapacity, NotFound, Notice, RepairPolicy, Throttled, Unavailable
+from dovetail.clouds.port import Cloud, CloudError, NoCapacity, NotFound, Notice, Throttled, Unavailable
 from dovetail.clouds.sim import faults
 from dovetail.clouds.sim.faults import (
     Dies,
@@ -29,11 +28,10 @@ from dovetail.clouds.sim.faults import (
     TimeOut,
     Twice,
 )
-from dovetail.core.catalog.market import Market
+from dovetail.clouds.wrapped import Wrapped
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.instances import Instance, Option, Order
 from dovetail.core.nodeclaims import NodeClaim
-from dovetail.core.nodepools import NodeClassRef
 
 T = TypeVar("T")
 
@@ -66,42 +64,21 @@ class Surroundings:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-class ChaosCloud:
+class ChaosCloud(Wrapped):
     """A `Cloud` to which a plan happens."""
 
     def __init__(self, cloud: Cloud, plan: Plan | None = None, around: Surroundings | None = None) -> None:
-        self._cloud, self._plan, self._around = cloud, plan or faults.Script(), around or Surroundings()
+        super().__init__(cloud)
+        self._plan, self._around = plan or faults.Script(), around or Surroundings()
         self._dead: set[str] = set()
         self._listeners: list[Callable[[Notice], None]] = []
         self._pending: set[asyncio.Task[None]] = set()
 
     # ---- as it is
 
-    @property
-    def name(self) -> str:
-        return self._cloud.name
-
-    @property
-    def node_class_kinds(self) -> tuple[Kind, ...]:
-        return self._cloud.node_class_kinds
-
-    @property
-    def market(self) -> Market:
-        return self._cloud.market
-
-    @property
-    def repair_policies(self) -> tuple[RepairPolicy, ...]:
-        return self._cloud.repair_policies
-
-    def set_node_class(self, ref: NodeClassRef, wire: Mapping[str, object] | None) -> None:
-        self._cloud.set_node_class(ref, wire)
-
-    def resume(self, claims: Iterable[NodeClaim]) -> None:
-        self._cloud.resume(claims)
-
     def on_notice(self, listener: Callable[[Notice], None]) -> None:
         self._listeners.append(listener)
-        self._cloud.on_notice(listener)
+        super().on_notice(listener)
 
     async def drifted(self, claim: NodeClaim) -> str:
         return await self._cloud.drifted(claim)
