@@ -145,13 +145,17 @@ class Board:
         """The claim's labels are more decided than before."""
         if state is bin_.state:
             return
-        keep = ~(1 << bin_.number)
+        bit = 1 << bin_.number
         for key, values in self.where.items():
             before, after = bin_.state.domains(key) or (), state.domains(key) or ()
             if before is not after:
                 for value in before:
                     if value not in after:
-                        values[value] &= keep
+                        values[value] &= ~bit
+                # A label that could be any text, or none, is listed only once something is asked of it.
+                for value in after:
+                    if value not in before:
+                        values[value] = values.get(value, 0) | bit
         bin_.state = state
 
     def charge_node(self, number: int, demands: tuple[Demand, ...], count: int) -> None:
