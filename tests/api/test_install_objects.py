@@ -93,6 +93,8 @@ def test_no_right_is_a_wildcard_nor_touches_secrets_or_roles(cloud):
         ("nodeclaims", {"get", "list", "watch", "create", "patch", "delete"}),
         ("nodepools", {"get", "list", "watch", "patch"}),
         ("nodepools/status", {"patch"}),
+        ("nodepools/finalizers", {"update"}),
+        ("nodeclaims/finalizers", {"update"}),
         ("instancetypes", {"get", "list", "watch"}),
         ("events", {"create", "patch"}),
         ("services", set()),
@@ -111,6 +113,7 @@ def test_only_a_simulated_cloud_makes_nodes():
 def test_leases_are_its_own_and_those_of_nodes_and_no_others():
     places = {place for place, _, resource, _ in granted("kwok") if resource == "leases"}
     assert places == {"kube-system", "kube-node-lease"}
+    assert {place for place, _, resource, _ in granted("aws") if resource == "leases"} == {"kube-system"}
     own = [rule for one in plain("aws") if one["kind"] == "Role" for rule in one["rules"] if "update" in rule["verbs"]]
     assert [rule["resourceNames"] for rule in own] == [["karpenter-leader-election"]]
 

@@ -67,6 +67,8 @@ def apiserver(layout: Layout) -> list[str]:
         f"--tls-private-key-file={layout.file('server.key')}",
         f"--client-ca-file={layout.file('ca.crt')}",
         "--authorization-mode=Node,RBAC",
+        # As on clusters that ask for a right to whatever an owner reference blocks.
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         "--service-cluster-ip-range=10.96.0.0/16",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={layout.file('tokens.key')}",

@@ -80,7 +80,6 @@ def rights(one: Installation) -> list[Object]:
     return [
         *_everywhere(NAME, permissions.EVERYWHERE, one),
         *_within(NAME, one.namespace, permissions.OWN_NAMESPACE, one),
-        *_within(f"{NAME}-node-leases", NODE_LEASES, permissions.IN_NODE_LEASES, one),
     ]
 
 

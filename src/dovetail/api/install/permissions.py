@@ -2,7 +2,7 @@
 
 Rights over the whole cluster come in two roles: what every installation needs, and what its cloud adds (a simulated
 cloud plays kubelet too, and so writes nodes and their leases). Leases are namespaced, so rights over them are roles in
-the two namespaces where they lie.
+the namespaces where they lie.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ EVERYWHERE: Final = (
     ),
     *_may(("create", "delete", *_CHANGE), NODE_CLAIMS),
     *_may(_CHANGE, NODE_POOLS),
+    # what is made for a pool or a claim blocks its deletion, which some clusters ask a right for
+    *_may(("update",), NODE_POOLS, NODE_CLAIMS, part="finalizers"),
     *_may(_CHANGE, NODE_CLAIMS, NODE_POOLS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS, part="status"),
     *_may(("delete", *_CHANGE), NODES),
     # draining: evictions, and deletion where a node's grace period is over
@@ -115,8 +117,6 @@ OWN_NAMESPACE: Final = (
     Permission(LEASES.group, (LEASES.plural,), ("create",)),
     Permission(LEASES.group, (LEASES.plural,), ("get", "update"), (LEADER_LEASE,)),
 )
-#: Heartbeats of nodes that are gone are cleared away.
-IN_NODE_LEASES: Final = (Permission(LEASES.group, (LEASES.plural,), (*_READ, "delete")),)
 OF_CLOUD_IN_NODE_LEASES: Final = {
     # the heartbeats of simulated machines
     "kwok": (Permission(LEASES.group, (LEASES.plural,), ("create", *_CHANGE)),),
