@@ -12,7 +12,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ class Real:
     def log(self) -> Path:
         return self.directory / "dovetail.log"
 
-    def start(self) -> None:
+    def start(self, **changed: str) -> None:
         self.ports = list(free_ports(2))
         settings = {
             "KUBECONFIG": str(account(self.plane, self.directory)),
@@ -83,6 +84,7 @@ class Real:
             "BATCH_MAX_DURATION": "2s",
             "FEATURE_GATES": "StaticCapacity=true,NoSuchGate=true",
             "LOG_LEVEL": "info",
+            **changed,
         }
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
@@ -168,3 +170,31 @@ class Real:
     @property
     def ready(self) -> bool:
         return self.ask(self.ports[1], "/readyz")[0] == 200
+
+
+@contextmanager
+def at_work(plane: ControlPlane, directory: Path, pool: str) -> Iterator[Real]:
+    """It runs, with one pool; at the end nothing of it is left."""
+    install(plane)
+    plane.start_kwok()
+    real = Real(plane, directory)
+    real.until(lambda: [real.all(one) for one in (kinds.NODE_POOLS, kinds.NODE_CLAIMS, kinds.KWOK_NODE_CLASSES)])
+    real.put(kinds.KWOK_NODE_CLASSES, objects.node_class())
+    real.put(kinds.NODE_POOLS, objects.pool(pool, labels={"kwok-live": "true"}))
+    real.start()
+    try:
+        real.until(lambda: real.ready and real.lease()["holderIdentity"])
+        yield real
+    finally:
+        if real.process is not None:
+            _cleared(real, pool)
+            real.end()
+        plane.stop_kwok()
+
+
+def _cleared(real: Real, pool: str) -> None:
+    for one in real.all(kinds.DEPLOYMENTS, "?labelSelector="):
+        if one["metadata"]["namespace"] == "default":
+            real.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
+    real.delete(kinds.NODE_POOLS, pool)
+    real.until(lambda: not real.nodes())

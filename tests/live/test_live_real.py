@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.live import objects
 from tests.live.live import is_true
-from tests.live.real import Real, install
+from tests.live.real import Real, at_work
 from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
@@ -19,29 +19,8 @@ POOL = "live"
 @pytest.fixture(scope="module")
 def running(shared_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     """Started once; every test finds it at work and leaves it so."""
-    install(shared_control_plane)
-    shared_control_plane.start_kwok()
-    real = Real(shared_control_plane, tmp_path_factory.mktemp("live"))
-    real.until(lambda: [real.all(one) for one in (kinds.NODE_POOLS, kinds.NODE_CLAIMS, kinds.KWOK_NODE_CLASSES)])
-    real.put(kinds.KWOK_NODE_CLASSES, objects.node_class())
-    real.put(kinds.NODE_POOLS, objects.pool(POOL, labels={"kwok-live": "true"}))
-    real.start()
-    try:
-        real.until(lambda: real.ready and real.lease()["holderIdentity"])
+    with at_work(shared_control_plane, tmp_path_factory.mktemp("live"), POOL) as real:
         yield real
-    finally:
-        if real.process is not None:
-            _cleared(real)
-            real.end()
-        shared_control_plane.stop_kwok()
-
-
-def _cleared(real: Real) -> None:
-    for one in real.all(kinds.DEPLOYMENTS, "?labelSelector="):
-        if one["metadata"]["namespace"] == "default":
-            real.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
-    real.delete(kinds.NODE_POOLS, POOL)
-    real.until(lambda: not real.nodes())
 
 
 @pytest.fixture
