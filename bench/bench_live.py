@@ -8,8 +8,11 @@ as long for a batch. Time runs from applying the Deployments until the last pod 
 controller share the machine's cores: part of every time is theirs, binding above all. Processor time and memory are the
 controller's alone, by /proc, until its last claim is initialized; writes are counted by the API server. Neither
 elects a leader, there being no other, and the peer is told it may use every core.
+
+`LIVE_ONLY=500` (or `plain`, or `spread`) measures only the workloads of that size or kind.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from bench.live_cluster import OURS, PEER
 from bench.live_run import Plan, Result
 from bench.live_watch import STAGES
 from bench.live_world import Workload
-from bench.report import Row, lower, no_worse
+from bench.report import RESULTS, Row, from_json, lower, no_worse
 
 NAME = "live"
 #: It takes a quarter of an hour, and every core.
@@ -36,7 +39,18 @@ Read = Callable[[Result], float]
 
 
 def run() -> list[Row]:
-    return [row for workload in WORKLOADS for row in rows(*_both(workload), workload)]
+    only = os.environ.get("LIVE_ONLY", "")
+    asked = [one for one in WORKLOADS if only in ("", one.kind, str(one.pods))]
+    measured = [row for workload in asked for row in rows(*_both(workload), workload)]
+    return _with_kept(measured) if only else measured
+
+
+def _with_kept(measured: list[Row]) -> list[Row]:
+    """The figures of the last run, with these in the place of those of the same name."""
+    path = RESULTS / f"{NAME}.json"
+    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
+    new = {row.row: row for row in measured}
+    return [*(new.pop(row.row, row) for row in kept), *new.values()]
 
 
 def _both(workload: Workload) -> tuple[Result, Result | None]:

@@ -2,7 +2,7 @@
 
 The control plane is fresh, the controller leads and its NodePool is ready before the clock starts; the clock starts
 when the Deployments are applied and stops when the last pod is bound. What the controller used and wrote is counted
-until its last claim is initialized as well, and `SETTLE` seconds more: work put off is not work saved.
+until its last claim is initialized as well, and `AFTERWARDS` seconds more: work put off is not work saved.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ from dovetail.core.labels import NODEPOOL
 from dovetail.kube.client import Client
 
 SETTLE: Final = 5.0
+#: Longer than either side puts off saying that pods came to a node.
+AFTERWARDS: Final = 12.0
 READY_PATIENCE: Final = 120.0
 
 
@@ -93,7 +95,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             for body in plan.workload.objects():
                 await admin.create(kinds.DEPLOYMENTS, body)
             await _filled(seen, plan, one)
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(AFTERWARDS)
             used = one.cpu_seconds() - used
             after = await live_cluster.writes(admin)
             plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]

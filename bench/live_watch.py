@@ -34,8 +34,13 @@ class _Metadata(Struct, frozen=True):
     labels: dict[str, str] | None = None
 
 
+class _Taint(Struct, frozen=True):
+    key: str = ""
+
+
 class _Spec(Struct, frozen=True):
     nodeName: str = ""  # noqa: N815  (the wire's name)
+    taints: list[_Taint] | None = None
 
 
 class _Condition(Struct, frozen=True):
@@ -70,6 +75,8 @@ class Seen:
     bound: dict[str, float] = field(default_factory=dict)
     claims: dict[str, dict[str, float]] = field(default_factory=dict)
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: By Node: when it was there, was ready, and had lost its last taint.
+    joined: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def pod(self, one: _Object, now: float) -> None:
         about = one.metadata
@@ -87,6 +94,11 @@ class Seen:
 
     def node(self, one: _Object, now: float) -> None:
         self.nodes[one.metadata.name] = one.metadata.labels or {}
+        reached = self.joined.setdefault(one.metadata.name, {"Joined": now})
+        if any(held.type == "Ready" and held.status == "True" for held in one.status.conditions or ()):
+            reached.setdefault("NodeReady", now)
+            if not one.spec.taints:
+                reached.setdefault("Untainted", now)
 
     def initialized(self) -> bool:
         return all(PHASES[-1] in one for one in self.claims.values())
@@ -96,10 +108,13 @@ class Seen:
         return f"{len(self.claims)} created, {counts}"
 
     def timeline(self, began: float) -> dict[str, list[float]]:
-        """When each pod was created and bound, and each claim written and through its phases: to look into a run."""
+        """When each pod was created and bound, each claim written and through its phases, and each Node there, ready
+        and free of taints: to look into a run."""
         moments = {"created": list(self.created.values()), "bound": list(self.bound.values())}
         for phase in ("", *PHASES):
             moments[phase or "Claimed"] = [one[phase] for one in self.claims.values() if phase in one]
+        for phase in ("Joined", "NodeReady", "Untainted"):
+            moments[phase] = [one[phase] for one in self.joined.values() if phase in one]
         return {name: sorted(round(one - began, 3) for one in times) for name, times in moments.items()}
 
     def stages(self, began: float, plan: float) -> dict[str, float]:

@@ -124,6 +124,11 @@ def resident() -> float:
     return _resident()[0]
 
 
+def peak() -> float:
+    """Megabytes this whole process had in memory at its peak."""
+    return _resident()[1]
+
+
 def _resident() -> tuple[float, float]:
     """Resident size now and at its peak.
 

@@ -29,7 +29,7 @@ def objects(path: Path) -> Iterator[Json]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             text = line.strip().removesuffix(",")
-            if text.startswith("{"):
+            if text.startswith("{") and not text.endswith("["):  # or it is the list around them
                 yield json.loads(text)
 
 
@@ -44,12 +44,12 @@ def _pod(wire: Json, shapes: dict[str, Shape]) -> Pod:
     written = json.dumps((about["namespace"], about["labels"], spec), sort_keys=True)
     shape = shapes.get(written)
     if shape is None:
-        shape = shapes[written] = _shape(about, spec)
+        shape = shapes[written] = shape_of(about, spec)
     state = PodState.PENDING if node is None else PodState.BOUND
     return Pod(about["name"], shape, uid=about["uid"], node=node, state=state)
 
 
-def _shape(about: Json, spec: Json) -> Shape:
+def shape_of(about: Json, spec: Json) -> Shape:
     _expect(spec, _SPEC)
     affinity = spec.get("affinity", {})
     _expect(affinity, frozenset({"nodeAffinity", "podAffinity", "podAntiAffinity"}))

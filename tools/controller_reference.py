@@ -17,12 +17,14 @@ from dovetail.controllers.metrics import Family, Metrics
 from dovetail.controllers.node_api import Nodes
 from dovetail.controllers.solving import Aside
 from dovetail.controllers.telling import Telling
+from dovetail.core.disruption.facts import Gates
 from dovetail.kube.client import Client
 from dovetail.kube.config import ClusterConfig
 from dovetail.kube.events import Recorder
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "controller.md"
 BEGIN, END = "<!-- metrics: python -m tools.controller_reference -->\n", "<!-- end of metrics -->\n"
+EVERY = Gates(node_repair=True, writes_deletion_cost=True)
 #: Standing for the labels every series of a node has.
 OF_NODES = "*those of a node*"
 
@@ -33,7 +35,9 @@ def families() -> list[Family]:
     web.declare_process(metrics)
     client = Client(ClusterConfig("https://127.0.0.1"))
     cloud = SimCloud(SimMarket(), Nodes(client, ""))
-    Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), Choices(buffers=True, static=True))
+    Controller(
+        client, cloud, Telling(Recorder(client), metrics), Aside(), Choices(buffers=True, static=True, gates=EVERY)
+    )
     return sorted(metrics.families(), key=lambda one: one.name)
 
 

@@ -7,6 +7,7 @@
 //
 //	peer catalog --types FILE.json --pools 20 --classes 2
 //	peer schedule --types FILE.json --pods FILE.json --preferences Respect --min-values 0 --repeat 1 --limit 2m
+//	peer disrupt --types FILE.json --cluster FILE.json --limit 1m
 //
 // Rows go to stdout as one JSON object a line, {"row":…,"unit":…,"value":…}; progress goes to stderr.
 package main
@@ -25,6 +26,7 @@ import (
 // subcommands: one per benchmark that has a peer. Each parses its own arguments.
 var subcommands = map[string]func(args []string) error{
 	"catalog":  runCatalog,
+	"disrupt":  runDisrupt,
 	"schedule": runSchedule,
 }
 

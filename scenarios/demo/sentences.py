@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dovetail.core.catalog.shortages import Shortage
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.reasons import Reason
 from dovetail.views import figures
 from scenarios.demo.witness import Bought, GivenUp, Heard, Joined
 
@@ -65,6 +67,24 @@ def names(gone: Iterable[Shortage]) -> str:
 def _name(what: Shortage) -> str:
     kind = " ".join(part for part in (what.instance_type or what.family, what.capacity_type) if part)
     return f"{kind} in {what.zone}" if kind and what.zone else kind or what.zone or "everything"
+
+
+def given_up(commands: Sequence[Command]) -> Iterator[str]:
+    """What becomes of nodes that are not worth what they cost: those nobody uses together, the best others each."""
+    empty = [one for one in commands if one.reason is Reason.EMPTY]
+    rest = sorted((one for one in commands if one.reason is not Reason.EMPTY), key=lambda one: -one.saved)
+    if empty:
+        saved = figures.money(sum(one.saved for one in empty))
+        yield f"{_count(len(empty), 'node')} {_are(len(empty))} empty: given up, which saves {saved} an hour."
+    for one in rest[:_SHOWN]:
+        yield f"{', '.join(one.names)}: {_instead(one)}; {one.sentence}."
+
+
+def _instead(command: Command) -> str:
+    if not command.replacements:
+        return "its pods fit elsewhere" if len(command.names) == 1 else "their pods fit elsewhere"
+    names = ", ".join(one.choice.instance_type.name for one in command.replacements)
+    return f"replaced by {names}, which comes first"
 
 
 def _count(number: int, noun: str) -> str:

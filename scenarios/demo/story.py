@@ -3,7 +3,7 @@
 a shop opens        40 pods that like to be spread over zones, three that want on-demand machines
 it grows            and a zone runs out of stock just then
 a spot machine      is taken away, with less notice than in life
-the evening         comes, and everything goes
+the evening         comes: what is not worth its price is given up, and one machine says why it stays; then all goes
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ WEB, GROWN, FEW, DB = 40, 120, 20, 3
 #: What the shop's disruption budget, a fifth, makes of that.
 KEPT = GROWN * 80 // 100
 ZONE = f"{REGION}b"
+CONSOLIDATING = '{"spec":{"disruption":{"consolidateAfter":"0s","budgets":[{"nodes":"100%"}]}}}'
 #: Two minutes in life.
 NOTICE_SECONDS = 15.0
 #: What one act may take on a slow machine before the demo gives up.
@@ -100,30 +101,38 @@ class Story:
         self.type(f"kubectl scale deployment web --replicas {FEW}")
         self.world.scale("web", FEW)
         await self._settled(web=FEW, db=DB, leaving=True)
-        ready = self._ready()
-        empty = [one for one in ready if not one.pods]
+        before = cluster.look(self.world.store)
         self.say(
-            f"{len(empty)} machines are empty. dovetail takes none away to save money yet; by hand it goes like this:"
+            f"{len(before.machines)} machines are left for {FEW + DB} pods, at {figures.money(before.nanodollars)}/h."
         )
-        self._delete(empty, " ".join(one.name for one in empty))
-        saved, before = (figures.money(sum(one.nanodollars for one in some)) for some in (empty, ready))
-        self.say(f"They are fenced off, drained and returned, which saves {saved} of {before} an hour.")
+        self.type(f"kubectl patch nodepool general --type merge -p '{CONSOLIDATING}'")
+        self.world.consolidate("general")
+        await self._calm()
+        for sentence in sentences.given_up(self.world.witness.commands):
+            self.say(sentence)
+        after = cluster.look(self.world.store)
+        self.say(f"{len(after.machines)} machines are left, at {figures.money(after.nanodollars)}/h.")
+        held = self.world.told("DisruptionBlocked")
+        self.say(f"Why not fewer? {held[0] if held else 'nobody says'}.")
         await self._reading()
         self.type("kubectl scale deployment web db --replicas 0")
         for one in ("web", "db"):
             self.world.scale(one, 0)
-        await self._settled(leaving=True)
-        self._delete(self._ready(), "--all")
         await self._until(lambda seen: not seen.machines)
+
+    async def _calm(self) -> None:
+        """Until something was given up, and nothing more is worth it."""
+        self._wanted = {"web": FEW, "db": DB}
+
+        def done(seen: Seen) -> bool:
+            still = all(one.state == READY for one in seen.machines) and not seen.pending
+            return bool(self.world.witness.commands) and still and self.world.is_calm
+
+        await self._until(done)
 
     def _ready(self, capacity_type: str = "") -> list[Machine]:
         machines = cluster.look(self.world.store).machines
         return [one for one in machines if one.state == READY and capacity_type in ("", one.capacity_type)]
-
-    def _delete(self, machines: list[Machine], shown: str) -> None:
-        self.type(f"kubectl delete nodeclaim {shown}")
-        for one in machines:
-            self.world.delete_claim(one.name)
 
     # ---- waiting
 

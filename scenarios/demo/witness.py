@@ -17,6 +17,7 @@ from dovetail.controllers.provisioning import Solve
 from dovetail.core import labels
 from dovetail.core.catalog.prices import NANO
 from dovetail.core.catalog.shortages import Shortage
+from dovetail.core.disruption.commands import Command
 from dovetail.core.instances import Instance, Order
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.scheduling.problem import Plan, Problem
@@ -82,6 +83,8 @@ class Witness:
     pods_of: Callable[[str], int] = _nobody
     bought: dict[str, Bought] = field(default_factory=dict)
     returned: set[str] = field(default_factory=set)
+    #: Commands that were started, to give nodes up.
+    commands: list[Command] = field(default_factory=list)
     _rounds: list[_Round] = field(default_factory=list)
     _placed: frozenset[str] = frozenset()
 

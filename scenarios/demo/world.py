@@ -18,7 +18,7 @@ from typing import Self
 from dovetail.api import documents, kinds
 from dovetail.api.crds import every
 from dovetail.apiserver.server import EmbeddedServer, Options
-from dovetail.apiserver.writes import Deletion, MergePatch
+from dovetail.apiserver.writes import MergePatch
 from dovetail.clouds import load
 from dovetail.clouds.sim.chaos import Surroundings
 from dovetail.clouds.sim.cloud import PARTITION, SimCloud
@@ -46,6 +46,8 @@ NAMESPACE = "default"
 WINDOW = Window(0.3, 2.0)
 #: Pods take seconds to start and to go in life, and the silence of a dead machine is noticed after forty.
 PACE = Pace(start=0.2, stop=0.3, missed=2.0)
+#: Fifteen in life: for so long what would save money is looked at before it is done.
+SETTLING = 1.0
 _KINDS = (kinds.KWOK_NODE_CLASSES, kinds.NODE_POOLS, kinds.DEPLOYMENTS, kinds.DISRUPTION_BUDGETS)
 #: Looking costs some milliseconds.
 _LOOK_SECONDS = 0.1
@@ -106,7 +108,10 @@ class World:
         options = problem.Options(well_known=self.listing.dialect.well_known)
         telling = Telling(Recorder(self.client), declared.declare(Metrics()))
         solve = self.witness.solver(Aside())
-        return Controller(self.client, self.cloud, telling, solve, Choices(window=WINDOW, options=options))
+        chosen = Choices(window=WINDOW, options=options, settling=SETTLING)
+        made = Controller(self.client, self.cloud, telling, solve, chosen)
+        made.disrupting.loop.started = self.witness.commands.append
+        return made
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -149,8 +154,21 @@ class World:
     def scale(self, deployment: str, replicas: int) -> None:
         self.store.patch(kinds.DEPLOYMENTS, deployment, MergePatch({"spec": {"replicas": replicas}}), NAMESPACE)
 
-    def delete_claim(self, name: str) -> None:
-        self.store.delete(kinds.NODE_CLAIMS, name, "", Deletion())
+    def consolidate(self, pool: str) -> None:
+        """Let a pool's nodes go as soon as they are not needed, all at once if need be."""
+        wanted = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
+        self.store.patch(kinds.NODE_POOLS, pool, MergePatch({"spec": {"disruption": wanted}}), "")
+
+    @property
+    def is_calm(self) -> bool:
+        """Nothing is given up, and nothing is about to be."""
+        now = self.controller.disrupting
+        return not now.carrier.commands and not now.loop.kept and now.loop.is_calm
+
+    def told(self, reason: str, kind: str = "Node") -> list[str]:
+        """What events of this reason say."""
+        found = self.store.list(kinds.CORE_EVENTS)
+        return [one["message"] for one in found if one["reason"] == reason and one["involvedObject"]["kind"] == kind]
 
     def writes(self) -> int:
         """How many the controller made."""

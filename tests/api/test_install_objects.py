@@ -87,7 +87,7 @@ def test_no_right_is_a_wildcard_nor_touches_secrets_or_roles(cloud):
 @pytest.mark.parametrize(
     ("resource", "verbs"),
     [
-        ("pods", {"get", "list", "watch", "delete"}),
+        ("pods", {"get", "list", "watch", "delete", "patch"}),
         ("pods/eviction", {"create"}),
         ("nodes", {"get", "list", "watch", "patch", "delete"}),
         ("nodeclaims", {"get", "list", "watch", "create", "patch", "delete"}),

@@ -6,10 +6,7 @@ import json
 
 import pytest
 import yaml
-from tests.api.objects import NODE_CLASS, container, expression, node, pod, pool, thing
-
-from dovetail.api import schedules
-from dovetail.core.errors import BadInput
+from tests.api.objects import NODE_CLASS, container, expression, node, pod, pool, thing, workload
 
 CLASS = thing("KWOKNodeClass", "karpenter.kwok.sh/v1alpha1", {"name": "default"})
 TYPE = "node.kubernetes.io/instance-type"
@@ -195,17 +192,92 @@ def test_no_files_is_bad_input(dovetail):
     assert dovetail("lint", "-f", "missing.yaml").code == 2
 
 
-# ---- schedules
+# ---- when nodes may go
 
 
-@pytest.mark.parametrize("text", ["", "* * * *", "61 * * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *", "0 0 0 * *"])
-def test_what_is_no_schedule(text):
-    with pytest.raises(BadInput):
-        schedules.parse(text)
+def shut_by(*budgets: dict, notes: dict | None = None) -> dict:
+    made = disrupted(*budgets)
+    made["metadata"] |= {"annotations": notes} if notes else {}
+    return made
 
 
-def test_schedules():
-    minutes, hours, days, months, weekdays = schedules.parse("*/20 9-17/4 1,15 jan-mar sun")
-    assert (minutes, hours, days) == ({0, 20, 40}, {9, 13, 17}, {1, 15})
-    assert (months, weekdays) == ({1, 2, 3}, {0})
-    assert (schedules.minutes("1h30m"), schedules.minutes("8h0s"), schedules.minutes("x")) == (90, 480, None)
+@pytest.mark.parametrize(
+    ("budget", "path"),
+    [
+        ({"nodes": "ten"}, "[0]"),
+        ({"nodes": 10}, "[0].nodes"),
+        ({"nodes": "1", "reasons": ["Drift"]}, "[0].reasons"),
+        ({"node": "1"}, "[0].node"),
+    ],
+)
+def test_budgets_that_cannot_be_read(lint, budget, path):
+    assert lint(disrupted(budget)) == [("DV012", "NodePool general", f"spec.disruption.budgets{path}")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("payback", "half an hour"),
+        ("min-savings", "much"),
+        ("eviction-charge", "-1"),
+        ("rollout-canary", "a few"),
+        ("allow-windows", "whenever"),
+        ("timezone", "Mars/Olympus"),
+    ],
+)
+def test_annotations_that_cannot_be_read(lint, key, value):
+    key = f"dovetail.dev/{key}"
+    found = lint(shut_by({"nodes": "10%"}, notes={key: value}))
+    assert found[0] == ("DV012", "NodePool general", f"metadata.annotations.{key}")
+
+
+def test_settings_that_cannot_be_read(lint):
+    wrong = pool(spec={"disruption": {"consolidateAfter": "soon", "consolidationPolicy": "Sometimes"}})
+    assert lint(wrong) == [
+        ("DV012", "NodePool general", "spec.disruption.consolidateAfter"),
+        ("DV012", "NodePool general", "spec.disruption.consolidationPolicy"),
+    ]
+
+
+def test_budgets_that_each_open_and_together_never_do(lint):
+    day = {"nodes": "0", "schedule": "0 6 * * *", "duration": "12h"}
+    night = {"nodes": "0", "schedule": "0 18 * * *", "duration": "12h"}
+    assert lint(disrupted(day, night)) == [("DV013", "NodePool general", "spec.disruption")]
+    assert lint(disrupted(day, {**night, "duration": "11h"}), code=0) == []
+
+
+def test_windows_and_budgets_that_never_meet(lint):
+    weekend = {"nodes": "0", "schedule": "0 0 * * sat", "duration": "48h"}
+    notes = {"dovetail.dev/allow-windows": "Sat-Sun 10:00-12:00"}
+    assert lint(shut_by(weekend, notes=notes)) == [("DV013", "NodePool general", "spec.disruption")]
+    assert lint(shut_by({"nodes": "1"}, notes=notes), code=0) == []
+
+
+def pod_budget(name: str = "web", **spec: object) -> dict:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    return thing("PodDisruptionBudget", "policy/v1", {"name": name, "namespace": "default"}, spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"maxUnavailable": 0}, "spec.maxUnavailable"),
+        ({"minAvailable": "100%"}, "spec.minAvailable"),
+        ({"minAvailable": 3}, "spec.minAvailable"),
+    ],
+)
+def test_pod_budgets_that_never_let_a_pod_go(lint, spec, path):
+    web = workload("Deployment", "web", replicas=3)
+    assert lint(pool(), web, pod_budget(**spec)) == [("DV014", "PodDisruptionBudget default/web", path)]
+
+
+def test_pod_budgets_that_let_pods_go(lint):
+    web = workload("Deployment", "web", replicas=3)
+    assert lint(pool(), web, pod_budget(minAvailable=2), code=0) == []
+    assert lint(pool(), pod_budget(minAvailable=2), code=0) == [], "nobody knows how many pods there will be"
+
+
+def test_pods_that_two_budgets_cover(lint):
+    web = workload("Deployment", "web", replicas=3)
+    found = lint(pool(), web, pod_budget("a", maxUnavailable=1), pod_budget("b", maxUnavailable=1))
+    assert found == [("DV015", "PodDisruptionBudget default/a", "spec.selector")]

@@ -91,6 +91,17 @@ def test_a_live_pod_is_explained(dovetail, cluster):
     assert "general" in ran.out
 
 
+def test_a_live_cluster_is_decided_about_as_its_dump_is(dovetail, cluster, world):
+    labels = {"karpenter.sh/nodepool": "general", "node.kubernetes.io/instance-type": "m-4x-amd64-linux"}
+    empty = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "empty", "labels": labels}}
+    flags = ("--now", "2026-11-16T12:00:00Z", "-o", "json", "-f", world(empty))
+    ran = dovetail("consolidate", "--plan", "--kubeconfig", cluster, *flags)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["totals"]["nodes"] + json.loads(ran.out)["totals"]["stayingNodes"] == 1
+    assert dovetail("dump", "--kubeconfig", cluster, "--to", "dump.json").code == 0
+    assert dovetail("consolidate", "--plan", "-f", "dump.json", *flags).out == ran.out
+
+
 def test_a_dump_reads_back_as_the_cluster_it_was_made_of(dovetail, cluster):
     assert dovetail("dump", "--kubeconfig", cluster, "--to", "world.json").code == 0
     live = dovetail("plan", "--kubeconfig", cluster, "--output", "json").out

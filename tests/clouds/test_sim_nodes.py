@@ -27,6 +27,9 @@ def test_a_node_looks_as_the_kwok_provider_makes_it() -> None:
         (node,) = world.api.bodies.values()
         assert node["metadata"]["name"] == NAME
         assert node["metadata"]["labels"] == {
+            # A kubelet's, which the controller manager gives to whoever comes without.
+            "beta.kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux",
             "karpenter.kwok.sh/instance-cpu": "4",
             "karpenter.kwok.sh/instance-family": "m",
             "karpenter.kwok.sh/instance-memory": "32Gi",

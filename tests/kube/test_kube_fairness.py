@@ -11,6 +11,7 @@ import pytest
 from tests.kube.loopback import Scripted, VirtualClock, refuses, says
 
 from dovetail.api import kinds
+from dovetail.kube.calls import level_of
 from dovetail.kube.client import Client
 from dovetail.kube.counts import Counts
 from dovetail.kube.fairness import Fairness, Level, Limits
@@ -240,3 +241,23 @@ def test_a_server_that_is_busy_with_reads_is_spared_further_reads() -> None:
             assert client.counts.waits["reads"] >= 1
 
     run(scenario())
+
+
+def test_telling_people_never_goes_before_doing() -> None:
+    async def scenario() -> None:
+        scene, frozen = waiting(Limits(rate=10.0, burst=1))
+        await scene.begin(Level.WRITES, "the burst")
+        await scene.begin(Level.EVENTS, "event")
+        await scene.begin(Level.READS, "read")
+        await scene.begin(Level.WRITES, "write")
+        frozen.woken.set()
+        await scene.end()
+        assert scene.order == ["the burst", "write", "read", "event"]
+
+    run(scenario())
+
+
+def test_an_event_is_told_and_any_other_write_is_done() -> None:
+    assert level_of("create", kinds.CORE_EVENTS) is Level.EVENTS
+    assert level_of("list", kinds.CORE_EVENTS) is Level.READS
+    assert level_of("patch", kinds.NODES) is Level.WRITES

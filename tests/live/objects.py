@@ -17,10 +17,11 @@ def node_class(name: str = "default", **spec: Any) -> Object:
 
 
 def pool(name: str = "general", *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
-    """A NodePool; what names a field of its template's spec goes there."""
+    """A NodePool; what names a field of its template's spec goes there. Nothing is consolidated unless it says so."""
     inner = {key: spec.pop(key) for key in tuple(spec) if key in _TEMPLATE}
     template = {"nodeClassRef": CLASS, "requirements": [*LINUX], "expireAfter": "Never", **inner}
     about = {"labels": labels} if labels else {}
+    spec = {"disruption": {"consolidateAfter": "Never"}, **spec}
     return _object("karpenter.sh/v1", "NodePool", name, {"template": {"metadata": about, "spec": template}, **spec})
 
 

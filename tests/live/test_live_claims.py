@@ -23,7 +23,7 @@ def test_a_claim_carries_owner_hash_labels_finalizer_and_cheapest_types_first():
         pool = objects.pool(labels={"team": "web"}, terminationGracePeriod="1h", expireAfter="24h", taints=[], weight=3)
         async with Live(pool=pool) as live:
             live.pods(3)
-            await live.until(lambda: len(live.running()) == 3)
+            await live.until(lambda: len(live.running()) == 3 and live.ready())
             one, owner = live.claim(), live.get(kinds.NODE_POOLS, "general")
             about, spec = one["metadata"], one["spec"]
             assert about["name"].startswith("general-")

@@ -53,9 +53,9 @@ def test_a_thousand_nodes_at_once_are_not_a_flood_and_a_pool_is_still_heard():
                 telling.say_turn(Say(Ref("NodeClaim", f"n-{number}", f"u-{number}"), "Registered", "turned"))
             telling.say_turn(Say(Ref("NodePool", "general"), "Registered", "turned"))
             await live.settle(5)
-            assert len(told(live, "NodeClaim", "Registered")) == 20
+            assert len(told(live, "NodeClaim", "Registered")) == 10
             assert told(live, "NodePool", "Registered") == ["turned"]
-            assert telling.dropped[Dropped.LIMITED] == 980
+            assert telling.dropped[Dropped.LIMITED] == 990
 
     run(scenario())
 

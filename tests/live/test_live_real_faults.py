@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import signal
 import threading
 from collections.abc import Iterator
@@ -93,14 +92,15 @@ def test_a_server_that_refuses_everything_is_waited_out(real: Real):
 
 def test_whoever_writes_to_the_same_objects_all_the_time_delays_nothing_for_good(real: Real):
     over = threading.Event()
-    writes = itertools.count()
+    writes: list[str] = []
 
     def scribble() -> None:
         while not over.wait(0.005):
             for kind in (kinds.NODE_CLAIMS, kinds.NODES):
-                for one in real.all(kind):
+                for name in (one["metadata"]["name"] for one in real.all(kind)):
                     with contextlib.suppress(Refused):
-                        real.edit(kind, one["metadata"]["name"], _note(next(writes)))
+                        real.edit(kind, name, _note(len(writes)))
+                        writes.append(name)
 
     other = threading.Thread(target=scribble)
     other.start()
@@ -108,10 +108,10 @@ def test_whoever_writes_to_the_same_objects_all_the_time_delays_nothing_for_good
         real.pods("scribbled", 12, cpu="8")
         real.until(lambda: len(real.running("scribbled")) == 12)
         real.until(lambda: all(is_true(one, "Initialized") for one in real.claims()))
+        real.until(lambda: len(writes) > 20)
     finally:
         over.set()
         other.join()
-    assert next(writes) > 20
     real.until(lambda: _machines_are_claimed(real))
 
 

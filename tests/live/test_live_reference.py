@@ -10,11 +10,15 @@ from pathlib import Path
 from tools import controller_reference
 
 from dovetail.core import nodeclaims
+from dovetail.core.disruption import drift_checks, rebooting
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.lifecycle import buffers, declared, interruption, pools
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = controller_reference.PAGE.read_text(encoding="utf-8")
-SOURCES = (*ROOT.glob("src/dovetail/core/lifecycle/*.py"), *ROOT.glob("src/dovetail/controllers/*.py"))
+FOLDERS = ("core/lifecycle", "core/disruption", "controllers", "controllers/disruption")
+SOURCES = tuple(path for folder in FOLDERS for path in ROOT.glob(f"src/dovetail/{folder}/*.py"))
 WORD = re.compile(r"`([A-Z][A-Za-z]+)`")
 
 
@@ -50,7 +54,8 @@ def test_the_table_of_metrics_is_what_is_declared():
 
 
 def test_every_event_is_described_and_none_is_made_up():
-    told = calls("Say", 1) | {event for event, _ in interruption.EVENTS.values()}
+    told = calls("Say", 1) | {event for event, _ in interruption.EVENTS.values()} | {rebooting.FAILED}
+    told |= {event for code in Code if (event := Refusal(code, "").event) is not None}
     assert column("Events", 0) == told | {"TerminatingOnInterruption", "Finalized"}
 
 
@@ -58,13 +63,17 @@ def test_every_condition_and_reason_is_described():
     types = {
         *(nodeclaims.LAUNCHED, nodeclaims.REGISTERED, nodeclaims.INITIALIZED, nodeclaims.CONSISTENT),
         *(nodeclaims.DRAINED, nodeclaims.VOLUMES_DETACHED, nodeclaims.INSTANCE_TERMINATING),
-        *(pools.VALIDATED, pools.CLASS_READY, pools.REGISTRATION_HEALTHY),
+        *(nodeclaims.CONSOLIDATABLE, nodeclaims.DRIFTED, nodeclaims.DISRUPTION_REASON, nodeclaims.REBOOTING),
+        *(pools.VALIDATED, pools.CLASS_READY, pools.REGISTRATION_HEALTHY, pools.DISRUPTION_READ),
         *(buffers.READY, buffers.PROVISIONING),
     }
     assert column("Conditions", 0) == types
     named = {buffers.RESOLVED, buffers.NO_TEMPLATE, buffers.NO_WORKLOAD, buffers.FAILED, declared.INVALID}
     obstacles = {"NodeNotReady", "StartupTaintsExist", "KnownEphemeralTaintsExist", "ResourceNotRegistered"}
-    written = calls("Condition", 2) | named | obstacles | {declared.CONFLICT}
+    drifted = {drift_checks.POOL_DRIFTED, drift_checks.REQUIREMENTS_DRIFTED, drift_checks.TYPE_NOT_FOUND}
+    reboots = {rebooting.REQUESTED, rebooting.ISSUED, rebooting.SUCCEEDED, rebooting.FAILED}
+    disrupted = drifted | reboots | {str(one) for one in Reason}
+    written = calls("Condition", 2) | named | obstacles | disrupted | {declared.CONFLICT}
     assert column("Conditions", 1, 2) - {"Ready"} == written
     source = (ROOT / "src/dovetail/core/lifecycle/registration.py").read_text(encoding="utf-8")
     assert all(f'return "{one}"' in source for one in obstacles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,28 @@ def test_a_month_is_730_hours():
 )
 def test_sizes_are_in_the_largest_unit_that_fits(amount, shown):
     assert figures.size(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0 s"),
+        (59.4, "59 s"),
+        (60, "1 min"),
+        (1740, "29 min"),
+        (3600, "1 h"),
+        (5430, "1 h 30 min"),
+        (86400, "1 day"),
+        (187_300, "2 days 4 h"),
+        (inf, "never"),
+    ],
+)
+def test_durations_are_told_in_the_two_largest_units(seconds, shown):
+    assert figures.duration(seconds) == shown
+
+
+def test_a_month_of_nothing_and_of_a_loss():
+    assert (figures.month(0), figures.month(-10_000_000)) == ("$0.00", "-$7.30")
 
 
 @given(st.integers(0, 10**15))

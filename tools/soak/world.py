@@ -29,6 +29,7 @@ from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
 from dovetail.controllers import declared
 from dovetail.controllers.batching import Window
 from dovetail.controllers.controller import Choices, Controller
+from dovetail.controllers.disruption.loop import Beside
 from dovetail.controllers.fake_kubelets import FakeKubelets
 from dovetail.controllers.metrics import Metrics
 from dovetail.controllers.node_api import Nodes
@@ -76,6 +77,7 @@ class Around:
 
     clock: Clock = field(default_factory=Clock)
     solve: Solve = field(default_factory=Aside)
+    beside: Beside = asyncio.to_thread
 
 
 class Complaints(logging.Handler):
@@ -162,7 +164,8 @@ class World:
         cloud = Unruly(machines, self.dice, around, self.dead)
         self._clouds = [*self._clouds[-1:], cloud]
         telling = Telling(Recorder(self.client, "soak", clock=clock), self.metrics)
-        made = Controller(self.client, cloud, telling, self.around.solve, Choices(window=WINDOW), clock)
+        chosen = Choices(window=WINDOW)
+        made = Controller(self.client, cloud, telling, self.around.solve, chosen, clock, self.around.beside)
         made.hands.may_act, made.upkeep.every = may_act, UPKEEP_SECONDS
         self.controller = made
         return made.run, lambda: made.cluster.is_ready

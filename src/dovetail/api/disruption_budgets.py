@@ -13,7 +13,7 @@ from typing import Final
 
 from dovetail.api import affinities
 from dovetail.api.fields import Fields, shown
-from dovetail.api.pod_wire import Draft, PodWire
+from dovetail.api.pod_wire import Draft, PodWire, named
 from dovetail.core.selectors import NOTHING_SELECTED, Selector
 
 KIND: Final = "PodDisruptionBudget"
@@ -31,6 +31,12 @@ class Budget:
     never: bool
     #: Whether a pod that is not ready may go all the same.
     frees_unready: bool = False
+    name: str = ""
+    #: How many it lets go just now, as its status says; None where nobody has counted yet.
+    left: int | None = None
+    #: `maxUnavailable` and `minAvailable`: a number, or a percentage.
+    most_away: int | str | None = None
+    least: int | str | None = None
 
     def covers(self, draft: Draft) -> bool:
         return draft.namespace == self.namespace and self.selector.matches(draft.labels)
@@ -41,9 +47,17 @@ def read(wire: Fields) -> Budget:
     selector = affinities.read_selector(spec, "selector")
     if wire.required("apiVersion").endswith("/v1beta1") and not len(selector.wanted):
         selector = NOTHING_SELECTED  # an empty selector meant nobody before it meant everybody
-    never = _amount(spec, "maxUnavailable") in (0, "0%") or _amount(spec, "minAvailable") == "100%"
-    frees = spec.text("unhealthyPodEvictionPolicy") == _ALWAYS
-    return Budget(about.text("namespace") or "default", selector, never, frees)
+    most_away, least = _amount(spec, "maxUnavailable"), _amount(spec, "minAvailable")
+    return Budget(
+        about.text("namespace") or "default",
+        selector,
+        most_away in (0, "0%") or least == "100%",
+        spec.text("unhealthyPodEvictionPolicy") == _ALWAYS,
+        named(about),
+        wire.map("status").whole("disruptionsAllowed", 0, _MANY),
+        most_away,
+        least,
+    )
 
 
 def _amount(spec: Fields, name: str) -> int | str | None:
@@ -64,14 +78,19 @@ class Budgets:
         self._budgets = tuple(budgets)
         self._covering: dict[int, tuple[Budget, ...]] = {}
 
+    def covering(self, draft: Draft) -> tuple[Budget, ...]:
+        """The budgets that speak of pods like this."""
+        if not self._budgets:
+            return ()
+        found = self._covering.get(id(draft))
+        if found is None:
+            covering = tuple(one for one in self._budgets if one.covers(draft))
+            found = self._covering[id(draft)] = covering
+        return found
+
     def hold(self, pod: PodWire) -> bool:
         """Whether a pod can never be evicted."""
-        if not self._budgets:
-            return False
-        found = self._covering.get(id(pod.draft))
-        if found is None:
-            covering = tuple(one for one in self._budgets if one.covers(pod.draft))
-            found = self._covering[id(pod.draft)] = covering
+        found = self.covering(pod.draft)
         if len(found) > 1:
             return True
         return any(one.never and not (one.frees_unready and pod.unready) for one in found)

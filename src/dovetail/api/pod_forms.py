@@ -35,7 +35,8 @@ class WireOwnerRef(Struct, frozen=True, gc=False, rename="camel"):
 
 class WireNotes(Struct, frozen=True, gc=False):
     do_not_disrupt: str = msgspec.field(default="", name=pod_wire.DO_NOT_DISRUPT)
-    deletion_cost: str = msgspec.field(default="", name="controller.kubernetes.io/pod-deletion-cost")
+    deletion_cost: str = msgspec.field(default="", name=pod_wire.DELETION_COST)
+    disruption_cost: str = msgspec.field(default="", name=pod_wire.DISRUPTION_COST)
 
 
 class WireMetadata(Struct, frozen=True, gc=False, rename="camel"):

@@ -29,12 +29,13 @@ from dovetail.api.pod_forms import (
     WireStatus,
     joined,
 )
-from dovetail.api.pod_wire import NO_OWNER, Drafts, Owner, PodWire
+from dovetail.api.pod_wire import NO_NOTES, NO_OWNER, Drafts, Notes, Owner, PodWire, Times
 from dovetail.core.pods import PodState
 
 #: A second has many pods in it: its text is read once.
 _moment: Final = lru_cache(maxsize=16_384)(pod_wire.moment)
 _same: Final = sys.intern
+_NOTES: Final = WireNotes.__struct_fields__
 
 
 class Rare(Struct, frozen=True, gc=False):
@@ -45,6 +46,13 @@ class Rare(Struct, frozen=True, gc=False):
     deletion_grace: int | None = None
     do_not_disrupt: str = ""
     deletion_cost: str = ""
+    disruption_cost: str = ""
+
+    @property
+    def notes(self) -> Notes:
+        if not (self.do_not_disrupt or self.deletion_cost or self.disruption_cost):
+            return NO_NOTES
+        return Notes(self.do_not_disrupt, self.disruption_cost or None, self.deletion_cost or None)
 
 
 NOTHING_RARE: Final = Rare()
@@ -91,6 +99,8 @@ class PodRecord(Struct, frozen=True, gc=False):
             owner=self.owner,
             protected=self.protected,
             unready=self.unready,
+            notes=NO_NOTES if self.rare is NOTHING_RARE else self.rare.notes,
+            times=Times(self.scheduled, self.started, self.ready),
         )
 
 
@@ -154,13 +164,13 @@ class PodReader:
             read.owner,
             phase if isinstance(phase, str) else "",
             read.created,
-            0.0,
-            0.0,
-            0.0,
+            read.times.started,
+            read.times.scheduled,
+            read.times.ready,
             read.protected,
             read.unready,
             None,
-            NOTHING_RARE,
+            _noted(read.notes),
         )
 
     def _form(self, pod: StreamedPod, spec: WireSpec, owner: Owner) -> Form:
@@ -212,7 +222,7 @@ def _rare(about: WireMetadata, notes: WireNotes | None, status: WireStatus) -> R
         if not nominated and about.deletion_timestamp is None:
             return NOTHING_RARE
         notes = WireNotes()
-    elif not (nominated or about.deletion_timestamp or notes.do_not_disrupt or notes.deletion_cost):
+    elif not (nominated or about.deletion_timestamp or any(getattr(notes, name) for name in _NOTES)):
         return NOTHING_RARE
     return Rare(
         nominated,
@@ -220,7 +230,15 @@ def _rare(about: WireMetadata, notes: WireNotes | None, status: WireStatus) -> R
         about.deletion_grace_period_seconds,
         notes.do_not_disrupt,
         notes.deletion_cost,
+        notes.disruption_cost,
     )
+
+
+def _noted(notes: Notes) -> Rare:
+    if notes is NO_NOTES:
+        return NOTHING_RARE
+    deletion, disruption = notes.deletion_cost or "", notes.disruption_cost or ""
+    return Rare(do_not_disrupt=notes.do_not_disrupt, deletion_cost=deletion, disruption_cost=disruption)
 
 
 def whole(raw: bytes | Raw) -> Fields:

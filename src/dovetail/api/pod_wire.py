@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,8 @@ STATEFULSET: Final = "StatefulSet"
 #: Owned by the node itself: a static pod's mirror.
 MIRROR: Final = "Node"
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _FOR_A_TIME: Final = re.compile(r"(?=.*[1-9])([0-9]+(\.[0-9]+)?(h|m|s))+")
 _KEPT: Final = (
     "nodeSelector",
@@ -71,6 +73,28 @@ class Draft:
     problems: tuple[str, ...] = ()
 
 
+class Notes(NamedTuple):
+    """What a pod's annotations say to whoever disrupts, as it is written; None, and "" of the first, is nothing."""
+
+    do_not_disrupt: str = ""
+    disruption_cost: str | None = None
+    deletion_cost: str | None = None
+
+
+NO_NOTES: Final = Notes()
+
+
+class Times(NamedTuple):
+    """When a pod was given a place, was started there, and became ready; 0 for what has not happened."""
+
+    scheduled: float = 0.0
+    started: float = 0.0
+    ready: float = 0.0
+
+
+NO_TIMES: Final = Times()
+
+
 @dataclass(slots=True, eq=False)
 class PodWire:
     """One pod: who and where it is, and its draft."""
@@ -86,6 +110,8 @@ class PodWire:
     protected: bool = False
     #: Whether its status says that it is not ready.
     unready: bool = False
+    notes: Notes = NO_NOTES
+    times: Times = NO_TIMES
 
 
 class Drafts:
@@ -176,6 +202,7 @@ def read(wire: Fields, drafts: Drafts) -> PodWire:
         state = leaving(state, node)
     uid = about.wire.get("uid")
     labels, wrong = labels_of(about)
+    notes = _notes(about)
     namespace = about.wire.get("namespace") or "default"
     if not isinstance(namespace, str) or not namespace.isprintable():
         namespace, problems = "default", (*problems, "metadata.namespace: is not a name")
@@ -188,16 +215,34 @@ def read(wire: Fields, drafts: Drafts) -> PodWire:
         node,
         state,
         owner,
-        _is_protected(about),
+        protects(notes.do_not_disrupt),
         _is_unready(status),
+        notes,
+        _times(status) if node is not None else NO_TIMES,
     )
 
 
-def _is_protected(about: Fields) -> bool:
-    """Whether the pod may not be disrupted: for good, or for a time, which a file cannot tell the end of."""
-    notes = about.wire.get("annotations")
-    said = notes.get(DO_NOT_DISRUPT) if isinstance(notes, Mapping) else None
-    return isinstance(said, str) and protects(said)
+def _notes(about: Fields) -> Notes:
+    said = about.wire.get("annotations")
+    if not isinstance(said, Mapping):
+        return NO_NOTES
+    held, cost, deletion = (said.get(key) for key in (DO_NOT_DISRUPT, DISRUPTION_COST, DELETION_COST))
+    if held is None and cost is None and deletion is None:
+        return NO_NOTES
+    return Notes(held if isinstance(held, str) else "", _text(cost), _text(deletion))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _times(status: Wire) -> Times:
+    since = {"Ready": 0.0, SCHEDULED: 0.0}
+    conditions = status.get("conditions")
+    for one in conditions if isinstance(conditions, list) else ():
+        if isinstance(one, Mapping) and one.get("status") == "True" and one.get("type") in tuple(since):
+            since[str(one["type"])] = moment(one.get("lastTransitionTime"))
+    return Times(since[SCHEDULED], moment(status.get("startTime")), since["Ready"])
 
 
 def protects(said: str) -> bool:

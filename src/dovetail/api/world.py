@@ -31,6 +31,7 @@ from dovetail.api import (
     workloads,
 )
 from dovetail.api.buffers import Buffer, References, Resolved
+from dovetail.api.disruption.gathered import Gathered
 from dovetail.api.disruption_budgets import Budget, Budgets
 from dovetail.api.documents import Document
 from dovetail.api.fields import Fields, fields
@@ -66,6 +67,8 @@ class World:
     node_classes: frozenset[NodeClassRef] = frozenset()
     shapes: int = 0
     buffers: tuple[Resolved, ...] = ()
+    #: What disruption looks at besides; None where nobody asked for it.
+    gathered: Gathered | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +94,7 @@ class _Sorted:
     generated: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: In which file an object was met.
     met: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    gathered: Gathered | None = None
 
 
 def read_world(
@@ -99,13 +103,16 @@ def read_world(
     changes: Iterable[Change] = (),
     *,
     with_buffers: bool = False,
+    with_disruption: bool = False,
 ) -> World:
     """Read every file, given as its name and its text, or its bytes where it is a large dump.
 
-    `with_buffers`: the pods CapacityBuffers stand for are planned as well.
+    `with_buffers`: the pods CapacityBuffers stand for are planned as well. `with_disruption`: what only disruption
+    looks at is kept.
     """
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
+    found.gathered = Gathered() if with_disruption else None
     wanted = list(changes)
     for filename, held in files:
         for document in documents.read(held, filename) if isinstance(held, str) else dumps.read(held, filename):
@@ -186,11 +193,15 @@ def _pod(found: _Sorted, wire: Fields) -> None:
 def _node(found: _Sorted, wire: Fields) -> None:
     one = nodes.read_node(wire)
     found.machines.nodes[one.name] = one
+    if found.gathered is not None:
+        found.gathered.take_node(wire)
 
 
 def _claim(found: _Sorted, wire: Fields) -> None:
     one = nodes.read_claim(wire)
     found.machines.claims[one.name] = one
+    if found.gathered is not None:
+        found.gathered.take_claim(wire)
 
 
 def _csi_node(found: _Sorted, wire: Fields) -> None:
@@ -292,6 +303,9 @@ def _joined(found: _Sorted, with_buffers: bool) -> World:
     machines = tuple(nodes.merged(found.machines, {one.name: one for one in pools}))
     leaving = {one.name for one in machines if one.leaving}
     budgets = Budgets(found.budgets.values())
+    if found.gathered is not None:
+        found.gathered.pods = tuple(found.pods.values())
+        found.gathered.budgets = tuple(found.budgets.values())
     made = [_stayed(shapes.pod(one), one, leaving, budgets) for one in found.pods.values()]
     for lacking in workloads.missing(listed, found.pods.values()):
         made += _expanded(lacking, shapes, found)
@@ -315,6 +329,7 @@ def _joined(found: _Sorted, with_buffers: bool) -> World:
         frozenset(found.classes),
         len(shapes),
         kept,
+        found.gathered,
     )
 
 

@@ -1,33 +1,39 @@
-"""`dovetail explain node NAME -f FILES`: what is on a node, what room is left, and what it costs."""
+"""`dovetail explain node NAME -f FILES`: what is on a node, what is left, what it costs, and why it is still here."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from difflib import get_close_matches
 
-from dovetail.cli import flags, output, planned
+from dovetail.cli import disrupting, flags, output, planned
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.cli.planned import Planned
 from dovetail.core import labels
+from dovetail.core.disruption.passes import Decided
 from dovetail.core.errors import BadInput
 from dovetail.core.nodes import Node
 from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, quantity_of
 from dovetail.core.scheduling.disks import GrownDisk
 from dovetail.core.scheduling.problem import Claim
 from dovetail.views import whereabouts
-from dovetail.views.whereabouts import NodePage
+from dovetail.views.whereabouts import Fate, NodePage
 
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("node", metavar="NAME", help="a node of the files, or one `plan` would buy")
     planned.add_world(parser, several=False)
     planned.add_policies(parser)
+    disrupting.add_flags(parser)
     flags.add_output(parser, ("table", "json", "yaml"))
 
 
 def run(found: Namespace, console: Console) -> int:
-    one = page(planned.plan(found, found.file, console), found.node)
+    posed = planned.pose(found, found.file, console, disrupting=True)
+    one = page(planned.answered(posed, console), found.node)
+    if one.existing:
+        one = replace(one, fate=_fate(disrupting.judged(posed, found, console).decided, one.name))
     match found.output:
         case "table":
             console.write(whereabouts.node_text(one, console.width, console.paint))
@@ -47,6 +53,11 @@ def page(done: Planned, wanted: str) -> NodePage:
     near = get_close_matches(wanted, [*nodes, *claims], 1, 0.6)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise BadInput(f"there is no node {wanted[:80]!r}, nor would one of that name be bought{hint}")
+
+
+def _fate(decided: Decided, name: str) -> Fate:
+    going = next((one for one in decided.commands if name in one.names), None)
+    return Fate(decided.refusals.get(name), decided.method_refusals.get(name), going)
 
 
 def _existing(done: Planned, node: Node) -> NodePage:

@@ -9,7 +9,8 @@ from typing import Final
 
 from dovetail.api import documents
 from dovetail.api.world import World
-from dovetail.cli.lint_documents import BUDGET, DEPRECATED, QUANTITY, UNREADABLE
+from dovetail.cli import lint_disruption
+from dovetail.cli.lint_documents import DEPRECATED, QUANTITY, UNREADABLE
 from dovetail.cli.markets import Markets
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType
@@ -27,7 +28,8 @@ SHADOWED: Final = Rule("DV006", "shadowed-pool", "A pool that is never used, as 
 PREFERENCE: Final = Rule("DV007", "impossible-preference", "A preference that nothing can ever meet")
 NODE_CLASS: Final = Rule("DV008", "missing-node-class", "A reference to a node class that is not there")
 RULES: Final = (
-    NO_TYPES, MIN_VALUES, LIMITS, OVERLAP, BUDGET, SHADOWED, PREFERENCE, NODE_CLASS, DEPRECATED, QUANTITY, UNREADABLE,
+    NO_TYPES, MIN_VALUES, LIMITS, OVERLAP, lint_disruption.BUDGET, SHADOWED, PREFERENCE, NODE_CLASS, DEPRECATED,
+    QUANTITY, UNREADABLE, *lint_disruption.MORE_RULES,
 )  # fmt: skip
 _REQUIREMENTS: Final = "spec.template.spec.requirements"
 

@@ -35,7 +35,12 @@ class Planned:
 
 
 def add_world(parser: ArgumentParser, *, several: bool = True) -> None:
-    """Which world to look at, and what to change in it first."""
+    """Which world to look at, what to change in it first, and whose catalogue it buys from."""
+    add_objects(parser, several=several)
+    flags.add_place(parser)
+
+
+def add_objects(parser: ArgumentParser, *, several: bool = True) -> None:
     group = parser.add_argument_group("which world")
     told = "manifests or a dump: files, directories or - (repeatable; a later file may say an object anew)"
     if several:
@@ -50,7 +55,6 @@ def add_world(parser: ArgumentParser, *, several: bool = True) -> None:
         help="change an object before it is read: 'nodepool/spot.spec.weight=10' (repeatable)",
     )
     live.add_flags(parser)
-    flags.add_place(parser)
 
 
 def add_policies(parser: ArgumentParser) -> None:
@@ -72,7 +76,7 @@ def add_policies(parser: ArgumentParser) -> None:
     )
 
 
-def read(found: Namespace, paths: Sequence[str] | None, console: Console) -> World:
+def read(found: Namespace, paths: Sequence[str] | None, console: Console, *, disrupting: bool = False) -> World:
     """The world of some files; what is wrong with it is remembered by the console."""
     if not paths and not live.is_wanted(found):
         raise BadInput("name at least one file or directory with -f, - for stdin, or a live cluster with --context")
@@ -83,7 +87,7 @@ def read(found: Namespace, paths: Sequence[str] | None, console: Console) -> Wor
     seen = live.read(found, console) if live.is_wanted(found) else []
     # Files come after the cluster: what they say anew is a what-if on it.
     given = chain(seen, files.world(paths or (), console))
-    world = read_world(given, spread, changes, with_buffers=planned)
+    world = read_world(given, spread, changes, with_buffers=planned, with_disruption=disrupting)
     console.problems(world.problems)
     _note_skipped(world, console)
     if world.buffers and not planned:
@@ -99,11 +103,20 @@ def _note_skipped(world: World, console: Console) -> None:
         console.note(f"skipped {total} objects planning has no use for: {', '.join(kinds[:_KINDS_SHOWN])}{more}")
 
 
-def plan(found: Namespace, paths: Sequence[str] | None, console: Console) -> Planned:
-    """Read and plan."""
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """A world, what its pools can buy, and the question that makes, not yet answered."""
+
+    world: World
+    markets: Markets
+    problem: Problem
+
+
+def pose(found: Namespace, paths: Sequence[str] | None, console: Console, *, disrupting: bool = False) -> Posed:
+    """Read. `disrupting`: what only disruption looks at is kept, too."""
     with console.doing("reading the world"):
-        world, shelves = markets.open_markets(read(found, paths, console), found, console)
-    _note_waiting(world, console)
+        held = read(found, paths, console, disrupting=disrupting)
+        world, shelves = markets.open_markets(held, found, console)
     options = Options(
         preferences=PreferencePolicy(found.preference_policy),
         min_values=MinValuesPolicy(found.min_values_policy),
@@ -111,9 +124,19 @@ def plan(found: Namespace, paths: Sequence[str] | None, console: Console) -> Pla
         well_known=shelves.well_known,
         growing=shelves.growing,
     )
-    problem = Problem(world.snapshot, shelves.catalogs, options)
+    return Posed(world, shelves, Problem(world.snapshot, shelves.catalogs, options))
+
+
+def plan(found: Namespace, paths: Sequence[str] | None, console: Console) -> Planned:
+    """Read and plan."""
+    return answered(pose(found, paths, console), console)
+
+
+def answered(posed: Posed, console: Console) -> Planned:
+    _note_waiting(posed.world, console)
     with console.doing("planning"):
-        return Planned(world, shelves, problem, solve(problem), console.settings.gate(_BUFFERS))
+        found = solve(posed.problem)
+    return Planned(posed.world, posed.markets, posed.problem, found, console.settings.gate(_BUFFERS))
 
 
 def _note_waiting(world: World, console: Console) -> None:

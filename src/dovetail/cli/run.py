@@ -125,6 +125,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
     from dovetail.controllers.batching import Window
     from dovetail.controllers.controller import Choices
     from dovetail.core import labels
+    from dovetail.core.disruption.facts import Gates
     from dovetail.core.scheduling.problem import Options
     from dovetail.settings import NODE_OVERLAY
 
@@ -137,6 +138,15 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
         overlays=gate(NODE_OVERLAY),
         buffers=gate("CapacityBuffer"),
         static=gate("StaticCapacity"),
+        gates=Gates(
+            node_repair=gate("NodeRepair"),
+            spot_to_spot=gate("SpotToSpotConsolidation"),
+            terminate_first_drift=gate("TerminateFirstDrift"),
+            terminate_first_repair=gate("TerminateFirstRepair"),
+            writes_deletion_cost=gate("PodDeletionCostManagement"),
+        ),
+        legacy_repair=chosen.legacy_repair,
+        disruption_budgets=chosen.disruption_budget,
         dry_run=chosen.dry_run,
         observe=chosen.observe,
         freeze=True,

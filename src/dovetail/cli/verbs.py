@@ -32,9 +32,11 @@ class VerbModule(Protocol):
 GROUPS: Final = {
     "catalog": "what every cloud sells, at what price",
     "explain": "why a number, a pod or a node is what it is",
+    "windows": "when nodes may be taken away",
 }
 VERBS: Final = (
     Verb(("plan",), "plan", "the nodes it would buy for your pods, and what waits and why"),
+    Verb(("consolidate",), "consolidate", "the nodes it would give up now, what that saves, and why the others stay"),
     Verb(("lint",), "lint", "what in your manifests will not do what you meant"),
     Verb(("catalog", "list"), "catalog_list", "list instance types with room and prices"),
     Verb(("catalog", "show"), "catalog_show", "everything about one type"),
@@ -43,7 +45,8 @@ VERBS: Final = (
     Verb(("catalog", "export"), "catalog_export", "write a catalogue to a file"),
     Verb(("explain", "type"), "explain_type", "each term of a type's allocatable, and each price"),
     Verb(("explain", "pod"), "explain_pod", "why a pod waits, or where it goes and why there"),
-    Verb(("explain", "node"), "explain_node", "what is on a node, what room is left, what it costs"),
+    Verb(("explain", "node"), "explain_node", "what is on a node, what it costs, and why it is still here"),
+    Verb(("windows", "preview"), "windows_preview", "when each pool lets nodes go, and for which reason, drawn"),
     Verb(("dump",), "dump", "a live cluster as one file that every command reads back"),
     Verb(("run",), "run", "the controller: buy nodes for pods that wait, on a live cluster"),
     Verb(("apiserver",), "apiserver", "an embedded Kubernetes API server to try things on"),

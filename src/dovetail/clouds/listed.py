@@ -120,8 +120,8 @@ class ListedMarket:
     def set_listing(self, listing: Listing) -> bool:
         """A discovery is done: another listing takes the place of this one. Whether it differs."""
         old = self._listing
-        hardware = _kept_in_order(old.hardware, listing.hardware)
-        offerings = _kept_rows(old.offerings, listing.offerings)
+        hardware = kept_hardware(old.hardware, listing.hardware)
+        offerings = kept_rows(old.offerings, listing.offerings)
         types_changed = hardware is not old.hardware or listing.rules != old.rules
         rows_changed = offerings is not old.offerings or listing.list_prices != old.list_prices
         self._listing = replace(listing, hardware=hardware, offerings=offerings)
@@ -146,7 +146,7 @@ class ListedMarket:
             found = tuple(_repriced(name, row, prices) for row in offerings[name])
             if any(a is not b for a, b in zip(found, offerings[name], strict=True)):
                 offerings[name] = sorted_offerings(found)
-        kept = _kept_rows(old.offerings, offerings)
+        kept = kept_rows(old.offerings, offerings)
         if kept is old.offerings and list_prices == old.list_prices:
             return False
         self._listing = replace(old, offerings=kept, list_prices=list_prices)
@@ -216,14 +216,14 @@ class ListedMarket:
             requirements=Requirements(required),
             zone=zone,
             capacity_type=labels.RESERVED,
-            price=_reserved(price),
+            price=reserved_at(price),
             available=beside.available if beside else True,
             count=pool.available,
             reservations=pool.reservations,
         )
 
 
-def _reserved(on_demand: Price | None) -> Price | None:
+def reserved_at(on_demand: Price | None) -> Price | None:
     if on_demand is None:
         return None
     about = on_demand.source
@@ -239,7 +239,7 @@ def _repriced(name: str, row: Offering, prices: Mapping[OfferingKey, Price]) -> 
     return row
 
 
-def _kept_in_order(old: tuple[Hardware, ...], new: tuple[Hardware, ...]) -> tuple[Hardware, ...]:
+def kept_hardware(old: tuple[Hardware, ...], new: tuple[Hardware, ...]) -> tuple[Hardware, ...]:
     """The new hardware with the old objects wherever they are equal; the very same tuple if all are."""
     known = {one.name: one for one in old}
     found = tuple(known[one.name] if known.get(one.name) == one else one for one in new)
@@ -247,7 +247,7 @@ def _kept_in_order(old: tuple[Hardware, ...], new: tuple[Hardware, ...]) -> tupl
     return old if same else found
 
 
-def _kept_rows(old: Rows, new: Rows) -> Rows:
+def kept_rows(old: Rows, new: Rows) -> Rows:
     """The same for rows, type by type and then row by row."""
     found: dict[str, tuple[Offering, ...]] = {}
     for name, rows in new.items():

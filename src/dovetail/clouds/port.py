@@ -22,6 +22,7 @@ from typing import Protocol
 from dovetail.api.kinds import Kind
 from dovetail.core.catalog.market import Market
 from dovetail.core.catalog.shortages import Shortage
+from dovetail.core.conditions import Conditions
 from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, Order, Outcome
 from dovetail.core.instances import NoCapacity as NoCapacityOutcome
 from dovetail.core.lifecycle import interruption
@@ -30,7 +31,9 @@ from dovetail.core.nodepools import NodeClassRef
 
 
 class CloudError(Exception):
-    """Something a cloud could not do, in a sentence."""
+    """Something a cloud could not do, in a sentence. `reason` is a word for the claim's condition, "" for none."""
+
+    reason: str = ""
 
 
 class NoCapacity(CloudError):
@@ -66,18 +69,19 @@ class Unavailable(CloudError):
 
 
 def outcome(error: CloudError) -> Outcome:
-    """What a failed launch means for its claim."""
+    """What a failed launch means for its claim. A class that was thought ready, and whose launch the cloud refuses for
+    a reason it names, is asked again: giving the claim up would only have the same one planned at once."""
     match error:
         case NoCapacity():
             return NoCapacityOutcome(str(error))
-        case Misconfigured():
+        case Misconfigured() if not error.reason:
             return ClassNotReady(str(error))
         case QuotaExceeded():
-            return LaunchProblem(str(error), "QuotaExceeded")
+            return LaunchProblem(str(error), error.reason or "QuotaExceeded")
         case Throttled():
-            return LaunchProblem(str(error), "Throttled")
+            return LaunchProblem(str(error), error.reason or "Throttled")
         case _:
-            return LaunchProblem(str(error))
+            return LaunchProblem(str(error), error.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,35 @@ class Notice:
     ends: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ClassReport:
+    """What was found out about a node class. `status` are fields of its status, but for its `conditions`, which are
+    all it has; `annotations` are the class's, `claims` those of its claims, by name. It is looked at again after
+    `again` seconds; `problems` are what could not be found out this time."""
+
+    status: Mapping[str, object]
+    conditions: Conditions
+    annotations: Mapping[str, str]
+    claims: Mapping[str, Mapping[str, str]]
+    again: float
+    problems: tuple[CloudError, ...] = ()
+
+
+class NodeClasses(Protocol):
+    """Node classes that point at things of the cloud, which have to be found, and are told of in their status."""
+
+    async def resolve(self, ref: NodeClassRef, wire: Mapping[str, object], claims: Sequence[NodeClaim]) -> ClassReport:
+        """Find what a class, as the API server has it, points at. `claims` are those launched with it. Raises nothing:
+        what cannot be found is in the report."""
+
+    async def release(self, ref: NodeClassRef, wire: Mapping[str, object]) -> None:
+        """A class is going and no claim needs it any more: remove what was made for it. Raises CloudError as long as
+        that cannot be done."""
+
+    async def sweep(self, claims: Iterable[NodeClaim]) -> None:
+        """From time to time: remove what was made for classes and neither they nor any of these claims use."""
+
+
 class Cloud(Protocol):
     """One cloud."""
 
@@ -112,6 +145,10 @@ class Cloud(Protocol):
     @property
     def node_class_kinds(self) -> tuple[Kind, ...]:
         """The kinds of node class this cloud launches with."""
+
+    @property
+    def node_classes(self) -> NodeClasses | None:
+        """Whoever resolves them; None where a class says by itself all there is to know."""
 
     @property
     def market(self) -> Market: ...

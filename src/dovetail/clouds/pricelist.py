@@ -36,15 +36,18 @@ class PriceRow(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """What a region charges."""
+    """What a region charges. `spot_whole` says that spot prices are all there are: what has none is not sold so."""
 
     on_demand: Mapping[str, Price] = field(default_factory=dict)
     spot: Mapping[tuple[str, str | None], Price] = field(default_factory=dict)
+    spot_whole: bool = False
 
     def spot_in(self, instance_type: str, zones: Sequence[str]) -> list[Price | None]:
-        """The spot price in each zone: as listed for the zone or the region, or else modelled."""
+        """The spot price in each zone: as listed for the zone or the region, or else modelled unless all are listed."""
         on_demand = self.on_demand.get(instance_type)
         listed = self.spot
+        if self.spot_whole:
+            return [listed.get((instance_type, zone)) or listed.get((instance_type, None)) for zone in zones]
         if not listed:
             return modelled(on_demand, instance_type, zones)
         guesses = modelled(on_demand, instance_type, zones)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from dovetail.api.kinds import Kind
-from dovetail.clouds.port import Cloud, Notice, RepairPolicy
+from dovetail.clouds.port import Cloud, NodeClasses, Notice, RepairPolicy
 from dovetail.core.catalog.market import Market
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
@@ -24,6 +24,10 @@ class Wrapped:
     @property
     def node_class_kinds(self) -> tuple[Kind, ...]:
         return self._cloud.node_class_kinds
+
+    @property
+    def node_classes(self) -> NodeClasses | None:
+        return self._cloud.node_classes
 
     @property
     def market(self) -> Market:

@@ -39,7 +39,9 @@ from dovetail.core.effects import (
     Terminate,
     soonest,
 )
+from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import finalization, launch, termination
+from dovetail.core.nodeclaims import NodeClaim
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, Invalid, NotFound
 from dovetail.kube.patches import JsonPatch, MergePatch
@@ -60,10 +62,11 @@ class Ears(Protocol):
 
 
 class Learner(Protocol):
-    """Told what the API server answered to our own writes."""
+    """Told what the API server answered to our own writes, and what was bought."""
 
     def claim(self, answer: dict[str, Any]) -> None: ...
     def node(self, answer: dict[str, Any]) -> None: ...
+    def bought(self, claim: NodeClaim, instance: Instance) -> None: ...
     def pods_of(self, claim: str) -> Iterable[Ref]: ...
 
 
@@ -130,7 +133,10 @@ class Hands:
                 await self.machines.give_back(machine)
             case Launch(claim):
                 outcome = await self.machines.launch(claim)
-                return launch.bought(claim, outcome, self.now(), self.learner.pods_of(claim.name))
+                if not isinstance(outcome, Instance):
+                    return launch.refused(claim, outcome, self.now(), self.learner.pods_of(claim.name))
+                self.learner.bought(claim, outcome)
+                return Step((), 0.0)
             case Terminate(claim, node):
                 gone = await self.machines.terminate(claim)
                 if node is None:
@@ -161,9 +167,12 @@ class Hands:
         loses its last finalizer is gone, and has no status to be written."""
         before, after, name = save.before, save.after, save.after.name
         metadata = claim_wire.metadata_patch(before, after, save.locked)
+        version = before.meta.version
         if metadata is not None:
-            self.learner.claim(await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(metadata)))
-        status = claim_wire.status_patch(before, after)
+            answer = await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(metadata))
+            self.learner.claim(answer)
+            version = str((answer.get("metadata") or {}).get("resourceVersion") or "")
+        status = claim_wire.status_patch(before, after, version if save.locked else "")
         if status is not None and after.meta.finalizers:
             answer = await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(status), subresource="status")
             self.learner.claim(answer)

@@ -32,6 +32,12 @@ class Batcher:
         self._last = asyncio.get_running_loop().time()
         self._triggered.set()
 
+    def trigger_now(self) -> None:
+        """Something wants to be planned that no more can join; a burst under way is still waited for."""
+        if not self._triggered.is_set():
+            self._last = float("-inf")
+            self._triggered.set()
+
     async def batch(self) -> None:
         """Return when a batch is complete."""
         await self._triggered.wait()

@@ -7,8 +7,8 @@ Node of ours without a claim is ended here too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 
 from dovetail.api.pod_stream import PodRecord
 from dovetail.clouds.port import Cloud, NotFound
@@ -16,15 +16,22 @@ from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Attachment, Cluster
 from dovetail.controllers.draining import FINISHED, Pods
 from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.placing import Places
 from dovetail.controllers.queue import WorkQueue
-from dovetail.core.effects import SaveClaim, Step, soonest
+from dovetail.controllers.settling import Settling
+from dovetail.core.effects import Effect, SaveClaim, SaveNode, Step, soonest
 from dovetail.core.lifecycle import finalization, progress, termination, upkeep
 from dovetail.core.lifecycle.termination import Leaving
-from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, NodeClaim, NodeObject
+from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, LAUNCHED, REGISTERED, NodeClaim, NodeObject
 from dovetail.core.pods import TIED_TO_NODE
 from dovetail.kube.decoding import Stored
 from dovetail.kube.errors import Conflict
 from dovetail.kube.errors import NotFound as ObjectNotFound
+
+
+async def _nothing_more(claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
+    """Nobody else has anything to write on a claim."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +49,18 @@ class Claims:
     cloud: Cloud
     pods: Pods
     nominations: Nominations
+    settling: Settling
+    places: Places
     replan: Callable[[], None]
     failed: Callable[[Key, Exception], None]
     now: Callable[[], float] = time.time
+    #: What else is kept up to date on a claim that lives; it says when it wants to look again.
+    also: Callable[[NodeClaim, tuple[NodeObject, ...]], Awaitable[float | None]] = _nothing_more
     _queue: WorkQueue[Key] = field(init=False)
-    #: Claims on whose Nodes pods came or went.
-    _moved: set[str] = field(default_factory=set)
+    #: Claims on whose Nodes pods came or went, and when they last did.
+    _moved: dict[str, float] = field(default_factory=dict)
+    #: And when that was last written down.
+    _said: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self._one, self.failed)
@@ -64,16 +77,21 @@ class Claims:
     def _claim_changed(self, old: Stored[NodeClaim] | None, new: Stored[NodeClaim] | None) -> None:
         if new is None and old is not None:
             self._queue.forget(Key(claim=old.value.name))
-            self._moved.discard(old.value.name)
+            self._moved.pop(old.value.name, None)
+            self._said.pop(old.value.name, None)
+            self.cluster.purchases.forget(old.value.name)
             if self.nominations.drop_target(old.value.name):
                 self.replan()
             for node in self.cluster.nodes_of(old.value.provider_id):
                 self._queue.add(Key(node=node.name))
         elif new is not None:
             self._queue.add(Key(claim=new.value.name))
+            if new.value.is_true(LAUNCHED):
+                self.cluster.purchases.forget(new.value.name)
             if new.value.is_true(INITIALIZED):
                 for target in {new.value.name, new.value.node_name}:
-                    self.nominations.ready(target, self.now())
+                    if self.nominations.ready(target, self.now()):
+                        self.settling.stir()
             if new.value.is_deleting and self.nominations.drop_target(new.value.name):
                 self.replan()
 
@@ -92,10 +110,10 @@ class Claims:
             self.look_at(node)
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):
-                # Most come within ten seconds of another, and would only be looked at in vain.
-                if upkeep.pods_moved(claim, self.now()) is not claim:
-                    self._moved.add(claim.name)
-                    self._queue.add(Key(claim=claim.name))
+                self._moved[claim.name] = self.now()
+                due = self._moves_due(claim)
+                if due is not None:
+                    self._queue.add(Key(claim=claim.name), due)
 
     def _attachment_changed(self, one: Stored[Attachment] | None) -> None:
         node = self.cluster.node(one.value.node) if one is not None else None
@@ -128,18 +146,34 @@ class Claims:
         claim = self.cluster.claim(name)
         if claim is None or not self.cluster.manages(claim):
             return None
-        nodes = self.cluster.nodes_of(claim.provider_id)
+        nodes = self.cluster.nodes_of(self.cluster.purchases.known(claim).provider_id)
         leaving = [one for one in nodes if one.is_deleting and FINALIZER in one.meta.finalizers]
         if leaving:
             return await self._leaving(leaving, claim)
         if claim.is_deleting:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
-        step = progress.advance(claim, nodes, self.now())
+        step = self._with_moves(progress.advance(claim, nodes, self.now(), self.cluster.purchases.of(claim)))
+        if nodes and not claim.is_true(REGISTERED) and any(isinstance(one, SaveNode) for one in step.effects):
+            await self.places.tell(claim.name, nodes[0].name)
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):
             # What was just written comes back, and is looked at once more.
             return again
         return soonest(again, await self._kept_up(claim, nodes))
+
+    def _with_moves(self, step: Step) -> Step:
+        """A claim that is being written anyway, and whose Node can be used, says when pods last came or went."""
+        return replace(step, effects=tuple(self._with_move(one) for one in step.effects)) if self._moved else step
+
+    def _with_move(self, effect: Effect) -> Effect:
+        if not isinstance(effect, SaveClaim) or not effect.after.is_true(INITIALIZED):
+            return effect
+        at = self._moved.get(effect.after.name)
+        return effect if at is None else replace(effect, after=upkeep.pods_moved(effect.after, at))
+
+    def _moves_due(self, claim: NodeClaim) -> float | None:
+        at = self._moved.get(claim.name)
+        return None if at is None else upkeep.pods_moved_after(claim, at, self._said.get(claim.name, 0.0), self.now())
 
     async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
         """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
@@ -148,15 +182,18 @@ class Claims:
             sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name)) if over else 0
         )
         again = await self.hands.perform(upkeep.expired(claim, moving, self.now()))
-        if claim.name in self._moved:
-            self._moved.discard(claim.name)
-            moved = upkeep.pods_moved(claim, self.now())
-            if moved is not claim:
-                await self.hands.perform(Step((SaveClaim(claim, moved),)))
-                return again
-        if len(nodes) != 1 or not claim.is_true(INITIALIZED):
+        due = self._moves_due(claim)
+        if due == 0.0:
+            self._said[claim.name] = self.now()
+            await self.hands.perform(Step((SaveClaim(claim, upkeep.pods_moved(claim, self._moved[claim.name])),)))
             return again
-        return soonest(again, await self.hands.perform(upkeep.consistent(claim, nodes[0], self.now())))
+        again = soonest(again, due)
+        if len(nodes) == 1 and claim.is_true(INITIALIZED):
+            step = upkeep.consistent(claim, nodes[0], self.now())
+            again = soonest(again, await self.hands.perform(step))
+            if any(isinstance(one, SaveClaim) for one in step.effects):
+                return again
+        return soonest(again, await self.also(claim, nodes))
 
     async def _leaving(self, nodes: list[NodeObject], claim: NodeClaim | None) -> float | None:
         again: float | None = None

@@ -1,20 +1,42 @@
-"""Node classes stay until the last claim that was launched with them is gone: whoever ends a machine needs to know how
-it was made."""
+"""Node classes: kept as long as anybody needs them, and, where they point at things of their cloud, kept true.
+
+A class stays until the last claim that was launched with it is gone: whoever ends a machine needs to know how it was
+made. What the cloud made for a class goes with it.
+
+A class of a cloud that resolves them is looked at when its spec changes and when the cloud says; what was found goes
+into its status in one patch, if it is anything new. Claims that carry another version of its drift hash are told
+first: whoever dies in between finds them as they were and tells them again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+from dovetail.api import kinds
 from dovetail.api.fields import Fields
 from dovetail.api.kinds import Kind
+from dovetail.api.live import meta
+from dovetail.clouds.port import ClassReport, CloudError, NodeClasses
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.queue import WorkQueue
+from dovetail.core.effects import Ref, Say
+from dovetail.core.nodeclaims import NodeClaim
+from dovetail.core.nodepools import NodeClassRef
 from dovetail.kube.client import Client
-from dovetail.kube.errors import Conflict, NotFound
+from dovetail.kube.errors import Conflict, KubeError, NotFound
 from dovetail.kube.patches import MergePatch
+
+#: How many classes are looked at side by side: a look may wait for several answers of a cloud.
+WORKERS: Final = 10
+SWEEP_SECONDS: Final = 1800.0
+#: A class that claims still need is looked at when the last of them goes, and now and then.
+WAITING_SECONDS: Final = 600.0
+_log: Final = logging.getLogger(__name__)
 
 
 def finalizer_of(kind: Kind) -> str:
@@ -26,12 +48,19 @@ class Key:
     kind: Kind
     name: str
 
+    @property
+    def ref(self) -> NodeClassRef:
+        return NodeClassRef(self.kind.group, self.kind.name, self.name)
+
 
 @dataclass(slots=True)
 class Classes:
     cluster: Cluster
     client: Client
     failed: Callable[[Hashable, Exception], None]
+    #: Who resolves them; None where a class says by itself all there is to know.
+    resolver: NodeClasses | None = None
+    say: Callable[[Say], None] = lambda event: None
     _queue: WorkQueue[Key] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,7 +74,10 @@ class Classes:
         self.cluster.claims.listen(self._claim_changed)
 
     def _class_changed(self, kind: Kind, old: Any, new: Any) -> None:
-        if new is not None:
+        """Our own writes to its status change nothing that is looked at here."""
+        if new is None:
+            self._queue.forget(Key(kind, old.key[1]))
+        elif old is None or _looked_at(old.value) != _looked_at(new.value):
             self._queue.add(Key(kind, new.key[1]))
 
     def _claim_changed(self, old: Any, new: Any) -> None:
@@ -56,7 +88,23 @@ class Classes:
                     self._queue.add(Key(kind, ref.name))
 
     async def run(self) -> None:
-        await self._queue.run(2)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._queue.run(WORKERS), name="node classes")
+            if self.resolver is not None:
+                group.create_task(self._swept(self.resolver), name="leftovers of node classes")
+
+    async def _swept(self, resolver: NodeClasses) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            if not all(self.cluster.sees(one) for one in (kinds.NODE_CLAIMS, *self.cluster.classes)):
+                _log.info("nothing made for node classes is removed while not all of them and their claims are seen")
+                continue
+            try:
+                await resolver.sweep([one.value for one in self.cluster.claims])
+            except CloudError as failed:
+                self.failed("sweep", failed)
+
+    # ---- one class
 
     async def _one(self, key: Key) -> float | None:
         held = self.cluster.classes[key.kind].get(key.name)
@@ -67,14 +115,22 @@ class Classes:
         there = tuple(str(one) for one in given) if isinstance(given, list) else ()
         mine = finalizer_of(key.kind)
         if about.has("deletionTimestamp"):
-            if mine not in there or self._is_used(key):
-                return None
-            after = [one for one in there if one != mine]
-        elif mine in there:
+            return await self._going(key, held.value, there)
+        if mine not in there:
+            # The echo of this write brings it back here.
+            return await self._saved(key, about, [*there, mine])
+        return await self._resolved(key, held.value)
+
+    async def _going(self, key: Key, wire: Fields, finalizers: Sequence[str]) -> float | None:
+        mine, claims = finalizer_of(key.kind), self._claims(key)
+        if mine not in finalizers:
             return None
-        else:
-            after = [*there, mine]
-        return await self._saved(key, about, after)
+        if claims:
+            self.say(_waiting(key, wire, claims))
+            return WAITING_SECONDS
+        if self.resolver is not None:
+            await self.resolver.release(key.ref, wire.wire)
+        return await self._saved(key, wire.map("metadata"), [one for one in finalizers if one != mine])
 
     async def _saved(self, key: Key, about: Fields, finalizers: list[str]) -> float | None:
         body = {"finalizers": finalizers, "resourceVersion": about.text("resourceVersion") or ""}
@@ -84,7 +140,63 @@ class Classes:
             return 1.0
         return None
 
-    def _is_used(self, key: Key) -> bool:
+    def _claims(self, key: Key) -> list[NodeClaim]:
         ref = (key.kind.group, key.kind.name, key.name)
-        held = (one.value.node_class for one in self.cluster.claims)
-        return any((one.group, one.kind, one.name) == ref for one in held)
+        held = (one.value for one in self.cluster.claims)
+        return [one for one in held if (one.node_class.group, one.node_class.kind, one.node_class.name) == ref]
+
+    # ---- what the cloud found
+
+    async def _resolved(self, key: Key, wire: Fields) -> float | None:
+        if self.resolver is None:
+            return None
+        report = await self.resolver.resolve(key.ref, wire.wire, self._claims(key))
+        for problem in report.problems:
+            _log.warning("%s %s: %s", key.kind.name, key.name, problem)
+        try:
+            await self._told(key, wire, report)
+        except (Conflict, NotFound):
+            return 1.0
+        return report.again
+
+    async def _told(self, key: Key, wire: Fields, report: ClassReport) -> None:
+        for name, notes in report.claims.items():
+            await self._tell_claim(name, notes)
+        changed = _changed(wire, report)
+        if changed:
+            body = {"metadata": {"resourceVersion": wire.map("metadata").text("resourceVersion") or ""}}
+            patch = MergePatch({**body, "status": changed})
+            await self.client.patch(key.kind, key.name, patch, subresource="status")
+        before = wire.map("metadata").labels("annotations")
+        notes = {name: value for name, value in report.annotations.items() if before.get(name) != value}
+        if notes:
+            await self.client.patch(key.kind, key.name, MergePatch({"metadata": {"annotations": notes}}))
+
+    async def _tell_claim(self, name: str, notes: Mapping[str, str]) -> None:
+        """One claim that cannot be told keeps nobody else from being told; it is tried with the next look."""
+        try:
+            await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch({"metadata": {"annotations": dict(notes)}}))
+        except NotFound:
+            return
+        except KubeError as failed:
+            self.failed(name, failed)
+
+
+def _looked_at(wire: Fields) -> tuple[object, ...]:
+    about = wire.map("metadata").wire
+    return tuple(str(about.get(name)) for name in ("uid", "generation", "deletionTimestamp", "finalizers"))
+
+
+def _waiting(key: Key, wire: Fields, claims: Sequence[NodeClaim]) -> Say:
+    names = ", ".join(sorted(one.name for one in claims)[:5])
+    more = f" and {len(claims) - 5} more" if len(claims) > 5 else ""
+    about = Ref(key.kind.name, key.name, wire.map("metadata").text("uid") or "")
+    told = f"waits for the NodeClaims that were launched with it to go: {names}{more}"
+    return Say(about, "WaitingOnNodeClaimTermination", told, dedupe=(key.name,), quiet_seconds=WAITING_SECONDS)
+
+
+def _changed(wire: Fields, report: ClassReport) -> dict[str, object]:
+    """The fields of the status that are to be another thing than they are."""
+    before = wire.map("status").wire
+    after = {**report.status, "conditions": [meta.condition_body(one) for one in report.conditions]}
+    return {name: value for name, value in after.items() if before.get(name) != value}

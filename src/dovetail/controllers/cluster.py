@@ -34,6 +34,7 @@ from dovetail.api.live.nodes import NodeReader, NodeWire
 from dovetail.api.pod_stream import version_of
 from dovetail.api.pod_wire import Draft, Drafts
 from dovetail.api.workloads import Workload
+from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
@@ -93,6 +94,7 @@ class Cluster:
         self.claims: Store[Stored[NodeClaim]] = Store({PROVIDER: _provider, POOL: _pool})
         self.pools: Store[Stored[PoolRecord]] = Store()
         self.attachments: Store[Stored[Attachment]] = Store({NODE: lambda one: (one.value.node,)})
+        self.purchases = Purchases()
         self._claim_reader, self._node_reader = ClaimReader(), NodeReader()
         self._watched: list[Watched] = []
         self._typed(kinds.NODES, Typed(NodeWire, _kept(self._node_reader.of)), self.nodes)
@@ -186,14 +188,19 @@ class Cluster:
         return tuple(one.value for one in self.nodes.by(PROVIDER, provider_id)) if provider_id else ()
 
     def claims_of(self, provider_id: str) -> tuple[NodeClaim, ...]:
-        return tuple(one.value for one in self.claims.by(PROVIDER, provider_id)) if provider_id else ()
+        if not provider_id:
+            return ()
+        found = tuple(one.value for one in self.claims.by(PROVIDER, provider_id))
+        owner = None if found else self.purchases.owner(provider_id)
+        held = None if owner is None else self.claim(owner)
+        return found if held is None else (held,)
 
     def claims_of_pool(self, pool: str) -> Iterator[NodeClaim]:
         return (one.value for one in self.claims.by(POOL, pool))
 
     def capacities(self, pool: str) -> Iterator[Resources]:
         """What each node of a pool that is to stay has, by its Node or, before that speaks, by its claim."""
-        for claim in self.claims_of_pool(pool):
+        for claim in map(self.purchases.known, self.claims_of_pool(pool)):
             if claim.is_deleting or not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
                 continue
             node = next(iter(self.nodes_of(claim.provider_id)), None)

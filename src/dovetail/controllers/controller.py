@@ -28,6 +28,9 @@ from dovetail.controllers.claims import Claims
 from dovetail.controllers.classes import Classes
 from dovetail.controllers.cluster import Cluster, Scope
 from dovetail.controllers.costs import Costs
+from dovetail.controllers.disruption.assembly import assembled
+from dovetail.controllers.disruption.loop import Beside
+from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.draining import Evictions, Pods
 from dovetail.controllers.dry_run import ReadOnly, TellingHands
 from dovetail.controllers.gauges import Gauges
@@ -38,19 +41,26 @@ from dovetail.controllers.measured import MeasuredCloud
 from dovetail.controllers.metrics import Metrics
 from dovetail.controllers.node_gauges import NodeGauges
 from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.placing import Places
 from dovetail.controllers.pod_times import PodTimes
 from dovetail.controllers.pools import Pools
 from dovetail.controllers.protection import Protections
 from dovetail.controllers.provisioning import Provisioner, Solve
 from dovetail.controllers.server_time import ServerTime
+from dovetail.controllers.settling import Settling
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.static import Static
 from dovetail.controllers.telling import Telling
 from dovetail.controllers.transitions import Transitions
 from dovetail.controllers.upkeep import Upkeep
 from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.disruption.budgets import Budget
+from dovetail.core.disruption.facts import Gates
+from dovetail.core.disruption.validation import SETTLING_SECONDS
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
+from dovetail.core.instances import Instance
+from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.pods import PodState
 from dovetail.core.scheduling.problem import Options
@@ -73,6 +83,14 @@ class Choices:
     overlays: bool = True
     buffers: bool = False
     static: bool = False
+    #: What disruption may do besides; static pools are kept at their number with `static`.
+    gates: Gates = field(default_factory=Gates)
+    #: Repair as it was before it became a method with budgets.
+    legacy_repair: bool = False
+    #: For how long what saves money is kept before it is judged again.
+    settling: float = SETTLING_SECONDS
+    #: What all pools together may lose at once.
+    disruption_budgets: tuple[Budget, ...] = ()
     region: str = ""
     #: Series for each node and each pod, which are many.
     observe: bool = True
@@ -93,6 +111,7 @@ class Controller:
         solve: Solve,
         choices: Choices | None = None,
         clock: Clock | None = None,
+        beside: Beside = asyncio.to_thread,
     ) -> None:
         chosen = choices or Choices()
         self.clock = clock or Clock()
@@ -103,13 +122,17 @@ class Controller:
         self.cluster = Cluster(scope, ServerTime(self.clock.wall))
         self.now = self.cluster.time.now
         self.nominations = Nominations(2 * chosen.window.longest)
-        self.snapshots = Snapshots(self.cluster, self.nominations, chosen.spread)
+        self.moves = Moves()
+        self.snapshots = Snapshots(self.cluster, self.nominations, chosen.spread, self.moves)
         self.catalogs = CatalogCache(cloud.market, region=chosen.region, stopwatch=time.perf_counter)
         self.batcher = Batcher(chosen.window)
         self.pods = Pods(self.cluster, self.snapshots, self.now)
         self._make_hands()
         self._make_keepers()
         self._make_planner(solve)
+        self.disrupting = assembled(self, beside, _failed)
+        self.claims.also = self.disrupting.keeper.kept
+        self.interruptions.taken_over = self.disrupting.taken_over
         self._declare(telling.metrics)
 
     def _make_hands(self) -> None:
@@ -127,9 +150,15 @@ class Controller:
         """What keeps everything that was made true."""
         cluster, client, hands, now = self.cluster, self.client, self.hands, self.now
         replan = self.batcher.trigger
-        self.claims = Claims(cluster, hands, self.cloud, self.pods, self.nominations, replan, _failed("nodeclaim"), now)
+        self.settling = Settling(self.nominations, self.batcher.trigger_now)
+        self.claims = Claims(
+            *(cluster, hands, self.cloud, self.pods),
+            *(self.nominations, self.settling, Places(client, self.nominations)),
+            *(replan, _failed("nodeclaim"), now),
+        )
         self.layers = Layers(cluster, self.snapshots, self.catalogs, client, replan, _failed("catalog"), now)
-        self.classes = Classes(cluster, client, _failed("nodeclass"))
+        classes = self.cloud.node_classes
+        self.classes = Classes(cluster, client, _failed("nodeclass"), classes, self.telling.say)
         self.static = Static(cluster, hands, self.pods, _failed("static"), now)
         self.upkeep = Upkeep(cluster, hands, self.cloud, _failed("upkeep"), now)
         self.interruptions = Interruptions(cluster, hands, self.catalogs, _failed("interruption"), now)
@@ -153,6 +182,7 @@ class Controller:
             _failed("provisioning"),
             self.choices.options,
             decided=self.times.decided,
+            is_known=self.moves.is_target,
             now=self.now,
         )
 
@@ -171,6 +201,7 @@ class Controller:
         try:
             await self._run()
         finally:
+            self.settling.close()
             if self.choices.freeze:
                 gc.unfreeze()  # another term of this process reads everything anew, and this one's is to go
 
@@ -195,6 +226,7 @@ class Controller:
                 ("classes", self.classes.run()),
                 ("buffers", self.buffers.run()),
                 ("protections", self.protections.run()),
+                ("disruption", self.disrupting.run()),
                 *(("static", one.run()) for one in self._static()),
             ):
                 group.create_task(loop, name=name)
@@ -215,6 +247,7 @@ class Controller:
         listeners: tuple[_Listens, ...] = (
             *(self.layers, self.claims, self.pools, self.classes, self.buffers, self.transitions, self.protections),
             *self._static(),
+            self.disrupting,
         )
         for part in listeners:
             part.listen()
@@ -239,13 +272,16 @@ class Controller:
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if new is None or new.node is not None or new.state is not PodState.PENDING:
             held = new or old
-            if held is not None:
-                self.nominations.drop(held.key)
+            if held is not None and self.nominations.drop(held.key):
+                self.nominations.progressed(self.now())
+                self.settling.stir()
             return
         known = self.nominations.get(new.key)
-        if known is None or known.uid != new.uid or known.until is not None:
-            # The last: its machine is up, and the scheduler would rather say something of the pod than bind it.
+        if known is None or known.uid != new.uid:
             self.batcher.trigger(new.uid)
+        elif known.until is not None:
+            # Its machine is up, and the scheduler would rather say something of the pod than bind it.
+            self.settling.stir()
 
 
 class _Listens(Protocol):
@@ -271,6 +307,9 @@ class _Learned:
 
     def node(self, answer: dict[str, Any]) -> None:
         self._controller.cluster.learn_node(answer)
+
+    def bought(self, claim: NodeClaim, instance: Instance) -> None:
+        self._controller.cluster.purchases.add(claim, instance, self._controller.now())
 
     def pods_of(self, claim: str) -> Iterable[Ref]:
         one = self._controller

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.controllers import costs, dry_run, transitions
+from dovetail.controllers.disruption import deletion_costs, reboots, telling
 from dovetail.controllers.metrics import Metrics
 
 #: What only dovetail has.
@@ -40,5 +41,8 @@ def declare(metrics: Metrics) -> Metrics:
     counter(costs.ERRORS, "Machines whose price is not known.", "nodepool")
     histogram("scheduler_scheduling_duration_seconds", "How long planning took.", "controller")
     transitions.declare(metrics)
+    telling.declare(metrics)
+    reboots.declare(metrics)
+    deletion_costs.declare(metrics)
     counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)
     return metrics

@@ -118,6 +118,8 @@ class Evictions:
         if asked.deadline is not None and (known.deadline is None or asked.deadline < known.deadline):
             self._asked[asked.pod] = asked
             self._queue.add(asked.pod)
+        elif known.until is not None and known.deadline is None and asked.until is None:
+            self._asked[asked.pod] = asked  # the node is to go for good now: nobody stops asking
 
     async def run(self, workers: int = 32) -> None:
         await self._queue.run(workers)
@@ -133,6 +135,8 @@ class Evictions:
             await self._force(ref, drain.force_grace(asked.deadline, now))
         elif pod.finished or pod.deleting is not None:
             self._finished(ref)
+        elif asked.until is not None and asked.deadline is None and now >= asked.until:
+            self._finished(ref)  # it rides the reboot
         elif not drain.is_evictable(pod):
             raise Later
         else:

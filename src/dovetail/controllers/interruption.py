@@ -1,17 +1,31 @@
-"""Machines that the cloud will take away: heard of, and their claims ended while there is time."""
+"""Machines that the cloud will take away: heard of, and their claims ended while there is time.
+
+Where a command can be made of it their pods' next places are ordered first; a machine that may only be taken away some
+day is otherwise left as it is.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
+from typing import Final
 
 from dovetail.clouds.port import Notice
 from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.queue import WorkQueue
 from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.disruption.interrupting import Warned
+from dovetail.core.effects import Count, Say, Step
 from dovetail.core.lifecycle import interruption
+
+#: What is told and counted of a claim whose end is somebody else's business.
+_TOLD: Final = (Say, Count)
+
+
+async def _nobody(claim: str, warned: Warned) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -21,6 +35,8 @@ class Interruptions:
     catalogs: CatalogCache
     failed: Callable[[Hashable, Exception], None]
     now: Callable[[], float] = time.time
+    #: Whether a command sees to a claim; if not, it is ended here.
+    taken_over: Callable[[str, Warned], Awaitable[bool]] = _nobody
     _queue: WorkQueue[Notice] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -37,5 +53,9 @@ class Interruptions:
             gone = interruption.shortage(claim, notice.kind)
             if gone is not None:
                 self.catalogs.mark(gone, self.now())
-            await self.hands.perform(interruption.interrupted(claim, notice.kind, notice.ends))
+            step = interruption.interrupted(claim, notice.kind, notice.ends)
+            taken = bool(step.effects) and await self.taken_over(claim.name, Warned(notice.kind, notice.ends))
+            if taken or notice.kind == interruption.REBALANCE:
+                step = Step(tuple(one for one in step.effects if isinstance(one, _TOLD if taken else Say)))
+            await self.hands.perform(step)
         return None

@@ -8,7 +8,7 @@ bound or gone, when what it was planned onto is gone, or when the scheduler had 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.kube.store import Key
@@ -19,12 +19,14 @@ LEAST_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that."""
+    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that. `again` says that it had
+    another before, which was up and where it was not bound."""
 
     pod: Key
     uid: str
     target: str
     until: float | None = None
+    again: bool = False
 
 
 class Nominations:
@@ -35,6 +37,13 @@ class Nominations:
         self.window = max(window, LEAST_SECONDS)
         self._by_pod: dict[Key, Nomination] = {}
         self._by_target: dict[str, set[Key]] = {}
+        self._coming = 0
+        self._progress = 0.0
+
+    @property
+    def coming(self) -> bool:
+        """Whether some pod's machine is not up yet."""
+        return self._coming > 0
 
     def __len__(self) -> int:
         return len(self._by_pod)
@@ -53,17 +62,26 @@ class Nominations:
 
     def nominate(self, pods: Iterable[tuple[Key, str]], target: str, until: float | None) -> None:
         for key, uid in pods:
+            before = self._by_pod.get(key)
+            again = before is not None and before.uid == uid and (before.again or before.until is not None)
             self.drop(key)
-            self._by_pod[key] = Nomination(key, uid, target, until)
+            self._put(Nomination(key, uid, target, until, again))
             self._by_target.setdefault(target, set()).add(key)
 
-    def drop(self, pod: Key) -> None:
+    def _put(self, one: Nomination) -> None:
+        self._by_pod[one.pod] = one
+        self._coming += one.until is None
+
+    def drop(self, pod: Key) -> bool:
+        """Whether it was nominated."""
         known = self._by_pod.pop(pod, None)
         if known is not None:
+            self._coming -= known.until is None
             held = self._by_target[known.target]
             held.discard(pod)
             if not held:
                 del self._by_target[known.target]
+        return known is not None
 
     def drop_target(self, target: str) -> tuple[Nomination, ...]:
         """The target is gone: its pods have to be planned anew."""
@@ -72,15 +90,22 @@ class Nominations:
             self.drop(one.pod)
         return lost
 
-    def ready(self, target: str, now: float) -> None:
-        """The machine is up: from now on its pods have `window` seconds to be bound."""
-        for one in self.on(target):
-            if one.until is None:
-                self._by_pod[one.pod] = Nomination(one.pod, one.uid, one.target, now + self.window)
+    def ready(self, target: str, now: float) -> bool:
+        """The machine is up: from now on its pods have `window` seconds to be bound. Whether that was news to any."""
+        waiting = [one for one in self.on(target) if one.until is None]
+        for one in waiting:
+            self._coming -= 1
+            self._put(replace(one, until=now + self.window))
+        return bool(waiting)
+
+    def progressed(self, now: float) -> None:
+        """The scheduler bound one of these pods: it is at it, and the others' turn may still come."""
+        self._progress = now
 
     def lapsed(self, now: float) -> tuple[Nomination, ...]:
-        """Drop and return what the scheduler had its time for."""
-        over = tuple(one for one in self._by_pod.values() if one.until is not None and one.until <= now)
+        """Drop and return what the scheduler had its time for: twice as long again while it binds others."""
+        limit = now - 2 * self.window if 0 <= now - self._progress < LEAST_SECONDS else now
+        over = tuple(one for one in self._by_pod.values() if one.until is not None and one.until <= limit)
         for one in over:
             self.drop(one.pod)
         return over

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from dovetail.api import kinds
+from dovetail.api.disruption import pools as disruption_pools
 from dovetail.api.fields import Fields
 from dovetail.api.live import meta, pools
 from dovetail.controllers.cluster import Cluster
@@ -110,6 +111,7 @@ class Pools:
     def _judged(self, record: PoolRecord) -> PoolRecord:
         state = self._class_state(record.pool.node_class)
         after = pool_rules.judged(record, state, self.now())
+        after = pool_rules.disruption_told(after, disruption_pools.of_record(record).sentence, self.now())
         after = pool_rules.counted(after, self.cluster.capacities(record.name))
         return self._health_judged(after, state.generation if state is not None else 0)
 

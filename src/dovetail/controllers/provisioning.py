@@ -83,6 +83,8 @@ class Provisioner:
     options: Options = field(default_factory=Options)
     #: Told of every pod that was decided about.
     decided: Callable[[Iterable[Key]], None] = lambda pods: None
+    #: Whether somebody else knows whom a claim is for.
+    is_known: Callable[[str], bool] = lambda claim: False
     now: Callable[[], float] = time.time
     #: How many pods the last plan could not place.
     refused: int = 0
@@ -156,9 +158,11 @@ class Provisioner:
     def _unknown_launches(self) -> bool:
         return any(
             not one.value.provider_id
+            and self.cluster.purchases.of(one.value) is None
             and not one.value.is_deleting
             and self.cluster.manages(one.value)
             and not self.nominations.is_target(one.value.name)
+            and not self.is_known(one.value.name)
             for one in self.cluster.claims
         )
 
@@ -200,7 +204,7 @@ class Provisioner:
             return False
         async with gate:
             try:
-                answer = await self.hands.create(_create(record, planned))
+                answer = await self.hands.create(create_of(record, planned))
             except KubeError as failed:
                 self._failed(record, str(failed))
                 return False
@@ -253,7 +257,7 @@ def _ref(pod: Pod) -> Ref:
     return Ref("Pod", pod.name, pod.uid, pod.namespace)
 
 
-def _create(record: PoolRecord, planned: Claim) -> Create:
+def create_of(record: PoolRecord, planned: Claim) -> Create:
     wanted = Wanted(
         planned.requirements,
         planned.requests,

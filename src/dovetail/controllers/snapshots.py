@@ -18,6 +18,7 @@ from dovetail.api.pod_stream import PodRecord
 from dovetail.api.pods import Shapes, Surroundings
 from dovetail.api.volumes import Storage
 from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.nominations import Nominations
 from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import NodeClassRef, NodePool
@@ -35,8 +36,10 @@ class Snapshots:
         cluster: Cluster,
         nominations: Nominations,
         spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS,
+        moves: Moves | None = None,
     ) -> None:
         self._cluster, self._nominations, self._spread = cluster, nominations, spread
+        self._moves = Moves() if moves is None else moves
         self._around: tuple[tuple[int, ...], Surroundings] | None = None
         self._shapes: tuple[Surroundings, Shapes] | None = None
         self._pools: tuple[tuple[int, ...], tuple[NodePool, ...]] | None = None
@@ -153,18 +156,25 @@ class Snapshots:
         one = self._cluster
         every = nodes.Machines(
             {held.key[1]: machines.of_node(held.value) for held in one.nodes},
-            {held.key[1]: machines.of_claim(held.value) for held in one.claims if one.manages(held.value)},
+            {
+                held.key[1]: machines.of_claim(one.purchases.known(held.value))
+                for held in one.claims
+                if one.manages(held.value)
+            },
             {held.key[1]: held.value for held in one.csi_nodes},
         )
         return nodes.merged(every, pools)
 
     def _placed(self, held: tuple[Node, ...]) -> Iterator[Pod]:
         leaving = {one.name for one in held if one.leaving}
+        staying = {one.name for one in held if not one.leaving} if self._moves else set()
         names = self._names()
         budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
         for pod in self._cluster.pods.pods(self.surroundings()):
             if pod.state is PodState.PENDING and self._nominations:
                 yield self._as_planned(pod, names, leaving)
+            elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
+                yield self._moved(pod, names, staying)
             elif budgets is not None and pod.state is PodState.BOUND and pod.node in leaving:
                 yield self._staying(pod, budgets)
             else:
@@ -176,11 +186,23 @@ class Snapshots:
 
     def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str]) -> Pod:
         planned = self._nominations.get((pod.namespace, pod.name))
-        if planned is None or planned.uid != pod.uid or planned.until is not None:
-            # Its machine is up: the scheduler may have given that room to others, so what is free there is the truth.
+        if planned is None or planned.uid != pod.uid:
+            return pod
+        if planned.until is not None and not self._nominations.coming:
+            # All machines are up: the scheduler may have given that room to others, so what is free is the truth.
             return pod
         target = names.get(planned.target, planned.target)
         return pod if target in leaving else replace(pod, node=target, state=PodState.BOUND)
+
+    def _moved(self, pod: Pod, names: Mapping[str, str], staying: set[str]) -> Pod:
+        """A pod of a node that is given up, where it will go; while that is only being ordered it waits."""
+        planned = self._moves.get((pod.namespace, pod.name))
+        if planned is None or planned.uid != pod.uid or not pod.moves:
+            return pod
+        target = names.get(planned.target, planned.target)
+        if target not in staying:
+            return replace(pod, state=PodState.WAITING)
+        return replace(pod, node=target, state=PodState.BOUND)
 
     def _staying(self, pod: Pod, budgets: Budgets) -> Pod:
         """A pod that may not be moved goes down with its node; nobody looks for another place for it."""

@@ -14,13 +14,16 @@ _KINDS: Final = {
     one.name: one
     for one in (
         *(kinds.NODE_CLAIMS, kinds.NODES, kinds.PODS, kinds.NODE_POOLS, kinds.NODE_OVERLAYS),
-        kinds.CAPACITY_BUFFERS,
+        *(kinds.CAPACITY_BUFFERS, kinds.EC2_NODE_CLASSES, kinds.KWOK_NODE_CLASSES),
     )
 }
 #: Of a thousand pods or nodes at once a few are told of; the others would tell nobody anything new.
-_LIMITS: Final = {"Nominated": Limit(5.0, 10), "InsufficientCapacityError": Limit(5.0, 10)}
-_TURNS: Final = Limit(5.0, 20)
+_OF_PODS: Final = {"Nominated": Limit(5.0, 10), "InsufficientCapacityError": Limit(5.0, 10)}
+_OF_NODES: Final = {"DisruptionBlocked": Limit(0.5, 10), "Unconsolidatable": Limit(0.5, 10)}
+_LIMITS: Final = {"Pod": _OF_PODS, "Node": _OF_NODES, "NodeClaim": _OF_NODES}
+_TURNS: Final = Limit(1.0, 10)
 _MANY: Final = ("Node", "NodeClaim")
+_NO_LIMITS: Final[dict[str, Limit]] = {}
 
 
 class Telling:
@@ -36,7 +39,7 @@ class Telling:
         await self._recorder.run()
 
     def say(self, event: Say) -> None:
-        self._publish(event, _LIMITS.get(event.reason) if event.about.kind == "Pod" else None)
+        self._publish(event, _LIMITS.get(event.about.kind, _NO_LIMITS).get(event.reason))
 
     def say_turn(self, event: Say) -> None:
         """Something everybody goes through: so many a second of each reason, where there may be thousands."""

@@ -39,7 +39,10 @@ class Condition:
 
 
 def found(conditions: Iterable[Condition], type_: str) -> Condition | None:
-    return next((one for one in conditions if one.type == type_), None)
+    for one in conditions:
+        if one.type == type_:
+            return one
+    return None
 
 
 def is_true(conditions: Iterable[Condition], type_: str) -> bool:

@@ -45,7 +45,8 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Buy the machine of this claim; the outcome is judged by `lifecycle.launch.bought`."""
+    """Buy the machine of this claim; what was bought is remembered, a refusal judged by
+    `lifecycle.launch.refused`."""
 
     claim: NodeClaim
 
@@ -92,6 +93,8 @@ class Evict:
     deadline: float | None = None
     #: Why, for the counter of pods that left.
     reason: str = ""
+    #: Asked no longer than this, and never forced by it: the node will be back (a reboot). A deadline goes before.
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,9 @@ def call_for(verb: str, method: str, kind: Kind, where: tuple[str, str], *, subr
 def level_of(verb: str, kind: Kind) -> Level:
     if kind == kinds.LEASES:
         return Level.LEASES
-    return Level.READS if verb in _READING else Level.WRITES
+    if verb in _READING:
+        return Level.READS
+    return Level.EVENTS if kind == kinds.CORE_EVENTS else Level.WRITES
 
 
 def asked_of(verb: str, kind: Kind, namespace: str, name: str) -> str:

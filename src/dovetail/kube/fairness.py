@@ -1,10 +1,11 @@
 """Who may ask the API server next: priority between levels, fairness inside one.
 
-Three levels share one rate of requests, each with seats of its own for requests under way:
+Four levels share one rate of requests, each with seats of its own for requests under way:
 
     leases   who leads must be able to say so, whatever else goes on: never held back by the rate nor by a pause
     writes   carrying out what was decided
     reads    looking
+    events   telling people about it
 
 A higher level goes first, except that somebody who has waited longer than `patience` is not made to wait for his
 betters again: writes without end would otherwise starve a list for ever. Inside a level, flows (one for each kind of
@@ -32,9 +33,12 @@ class Level(IntEnum):
     LEASES = 0
     WRITES = 1
     READS = 2
+    EVENTS = 3
 
 
-_SEATS: Final[Mapping[Level, int]] = MappingProxyType({Level.LEASES: 8, Level.WRITES: 64, Level.READS: 32})
+_SEATS: Final[Mapping[Level, int]] = MappingProxyType(
+    {Level.LEASES: 8, Level.WRITES: 64, Level.READS: 32, Level.EVENTS: 4}
+)
 
 
 @dataclass(frozen=True, slots=True)

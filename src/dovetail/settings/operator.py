@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from dovetail.core import timestamps
+from dovetail.core.disruption import budgets
+from dovetail.core.disruption.budgets import Budget
 from dovetail.core.errors import BadInput, BadValue
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.scheduling.problem import PreferencePolicy
@@ -49,6 +51,8 @@ class Operator:
     cluster_name: str = ""
     own_kubelets: bool = False
     observe: bool = True
+    disruption_budget: tuple[Budget, ...] = ()
+    legacy_repair: bool = False
     dry_run: bool = False
 
 
@@ -145,6 +149,14 @@ OPTIONS: Final = (
         _switch,
         "no series for each node and pod (false)",
     ),
+    _Option("legacy-node-repair", "LEGACY_NODE_REPAIR", _switch, "repair without budgets, as before 1.15 (false)"),
+    _Option(
+        "disruption-budget",
+        "DISRUPTION_BUDGET",
+        budgets.of_cluster,
+        "what all pools together may lose at once, such as `10%; Drifted: 5` (no limit)",
+        "BUDGETS",
+    ),
     _Option("cluster-name", "CLUSTER_NAME", str, "what this cluster is called in logs and tags"),
 )
 
@@ -155,7 +167,7 @@ def add_flags(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="which context of it")
     group.add_argument("--dry-run", action="store_true", help="decide and tell, but change nothing")
     for one in OPTIONS:
-        told = f"{one.help} ({one.variable})"
+        told = f"{one.help} ({one.variable})".replace("%", "%%")
         group.add_argument(f"--{one.name}", dest=one.dest, metavar=one.metavar, default=SUPPRESS, help=told)
 
 
@@ -190,6 +202,8 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         types_file=option("instance-types-file-path", ""),
         cluster_name=option("cluster-name", ""),
         own_kubelets=option("kubelets", False),
+        legacy_repair=option("legacy-node-repair", False),
+        disruption_budget=option("disruption-budget", ()),
         observe=not option("disable-cluster-state-observability", False),
         dry_run=bool(flags.dry_run),
     )

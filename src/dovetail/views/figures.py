@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
+from math import inf
 from typing import Final
 
 from dovetail.core import resources
@@ -16,6 +17,7 @@ _USUAL_DECIMALS: Final = 4
 _DECIMALS: Final = ((NANO // 100, _USUAL_DECIMALS), (NANO // 10_000, 6), (0, 9))
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 _MONTHS_FROM_DAYS, _YEARS_FROM_DAYS = 60, 730
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _BINARY: Final = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
@@ -42,6 +44,12 @@ def monthly(one: Price) -> str:
     return f"{sign}{text}" if sign else f"{text} {one.source.currency}"
 
 
+def month(nanodollars: int) -> str:
+    """What a month of hours at so much comes to, in whole cents."""
+    cents = round(Fraction(abs(nanodollars) * HOURS_PER_MONTH * 100, NANO))
+    return f"{'-' if nanodollars < 0 else ''}${cents // 100:,}.{cents % 100:02d}"
+
+
 def number(nanodollars: int) -> float:
     """A price as the number JSON shows: the decimal people wrote, since nine places survive a double."""
     return float(dollars(nanodollars))
@@ -66,6 +74,24 @@ def trimmed(value: float) -> str:
     """At most two decimals, none that say nothing."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: `40 s`, `12 min`, `3 h 20 min`, `2 days 4 h`; never is `never`."""
+    if seconds == inf:
+        return "never"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    units = (("day", _DAY), ("h", _HOUR), ("min", _MINUTE))
+    at = next(at for at, (_, length) in enumerate(units) if whole >= length)
+    whole = round(whole / _MINUTE) * _MINUTE if at else round(whole / _HOUR) * _HOUR
+    parts = []
+    for name, length in units[at : at + 2]:
+        count, whole = divmod(whole, length)
+        plural = "s" if name == "day" and count != 1 else ""
+        parts += [f"{count} {name}{plural}"] if count else []
+    return " ".join(parts)
 
 
 def percent(share: float) -> str:

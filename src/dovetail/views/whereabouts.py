@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.core import labels
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.refusals import Refusal
 from dovetail.core.pods import Pod, PodState
 from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources
 from dovetail.core.scheduling.problem import Claim, Refused
-from dovetail.views import figures
+from dovetail.views import consolidation, consolidation_text, figures
 from dovetail.views.paint import PLAIN, Paint, Style
 from dovetail.views.plan import Ways, bar, claim_wire, refused_wire, requirements_wire, waiting_lines
 from dovetail.views.table import Cell, Column, Row, facts, render
@@ -139,6 +141,27 @@ def _removed_wire(removed: Removed) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Fate:
+    """Why a node is still here, or the command by which it goes now. `also` is what a method that wants it says."""
+
+    refusal: Refusal | None = None
+    also: Refusal | None = None
+    command: Command | None = None
+
+    def lines(self) -> list[tuple[str, str]]:
+        if self.command is not None:
+            names = ", ".join(self.command.names)
+            what = f"{self.command.reason}: {self.command.decision} {names}"
+            return [("command", what), ("worth", consolidation_text.command_line(self.command))]
+        found = [one for one in (self.refusal, self.also) if one is not None]
+        lines = [(str(one.code), str(one)) for one in found]
+        worth = sum(one.nanodollars for one in found[:1])
+        return lines + (
+            [("blocked", f"{figures.money(worth)} an hour, {figures.month(worth)} a month")] if worth else []
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NodePage:
     """A node that is there or would be bought: what is on it, what comes, and what is left."""
 
@@ -151,6 +174,7 @@ class NodePage:
     coming: Sequence[Pod] = ()
     nanodollars: int | None = None
     claim: Claim | None = None
+    fate: Fate | None = None
 
     @property
     def room(self) -> Resources:
@@ -170,6 +194,9 @@ def node_text(page: NodePage, width: int | None = None, paint: Paint = PLAIN) ->
     for title, pods in (("pods on it", page.running), ("pods to come", page.coming)):
         if pods:
             parts += [f"\n{paint(Style.HEADING, f'{len(pods)} {title}')}\n", _pods(pods, width, paint)]
+    if page.fate is not None and (lines := page.fate.lines()):
+        title = "why it is still here" if page.fate.command is None else "it goes now"
+        parts += [f"\n{paint(Style.HEADING, title)}\n", facts(lines, paint, "  ")]
     return "".join(parts)
 
 
@@ -221,4 +248,13 @@ def node_wire(page: NodePage) -> dict[str, object]:
         "coming": [pod.key for pod in page.coming],
         "instanceTypes": [] if page.claim is None else [one.name for one in page.claim.types],
         "requirements": [] if page.claim is None else requirements_wire(page.claim.requirements),
+        **_fate_wire(page.fate or Fate()),
+    }
+
+
+def _fate_wire(fate: Fate) -> dict[str, object]:
+    return {
+        "staying": None if fate.refusal is None else consolidation.refusal_wire(fate.refusal),
+        "also": None if fate.also is None else consolidation.refusal_wire(fate.also),
+        "going": None if fate.command is None else consolidation.command_wire(fate.command),
     }

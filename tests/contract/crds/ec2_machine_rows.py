@@ -180,6 +180,8 @@ def _status() -> None:
         },
         {"status.capacityReservations.0.reservationType": "default", "status.capacityReservations.0.state": "active"},
     )
+    counts = {"availableInstanceCount": 3, "totalInstanceCount": 10}
+    CLASSES.accepts_status("S3.2: counts of a reservation", {"capacityReservations": [reservation | counts]})
     listed = {
         "amis": {"id": "a", "requirements": [requirement]},
         "subnets": {"id": "s", "zone": "a"},
@@ -204,6 +206,8 @@ def _status() -> None:
         ("reservationType", "any", UNSUPPORTED),
         ("state", "any", UNSUPPORTED),
         ("endTime", "any", "date-time"),
+        ("availableInstanceCount", -1, "should be greater than or equal to 0"),
+        ("totalInstanceCount", -1, "should be greater than or equal to 0"),
     ):
         wire = {"capacityReservations": [reservation | {field: bad}]}
         CLASSES.refuses_status(f"{field} of a reservation", wire, f"{place}.{field}", says)

@@ -144,6 +144,18 @@ def _places() -> None:
 def _reservations() -> None:
     for term in ({"tags": TAGS, "ownerID": "1" * 12}, {"id": "cr-1"}, {"instanceMatchCriteria": "open"}):
         CLASSES.accepts(f"E18: a reservation term with {sorted(term)}", {RESERVATIONS: [term]})
+    for term in ({"instanceType": "m5.large"}, {"type": "targeted"}, {"instanceType": "m5.large", "type": "open"}):
+        CLASSES.accepts(f"S3.1: a reservation term with {sorted(term)}", {RESERVATIONS: [term]})
+    for name, value in {"instanceType": "m5.large", "type": "open"}.items():
+        wire = {RESERVATIONS: [{"id": "cr-1", name: value}]}
+        CLASSES.refuses(f"S3.1: an id and {name}", wire, RESERVATIONS, "id may have nothing beside")
+    CLASSES.refuses(
+        "S3.1: no type",
+        {RESERVATIONS: [{"instanceType": ""}]},
+        f"{RESERVATIONS}[0].instanceType",
+        "at least 1 chars long",
+    )
+    CLASSES.refuses("S3.1: an unknown type", {RESERVATIONS: [{"type": "any"}]}, f"{RESERVATIONS}[0].type", UNSUPPORTED)
     CLASSES.refuses("E18: an owner alone", {RESERVATIONS: [{"ownerID": "1" * 12}]}, RESERVATIONS, "must each have tags")
     mixed = {"id": "cr-1", "instanceMatchCriteria": "open"}
     CLASSES.refuses("E19: every term mixes", {RESERVATIONS: [mixed]}, RESERVATIONS, "id may have nothing beside")

@@ -12,7 +12,7 @@ from dovetail.core.disruption.facts import PodFacts
 from dovetail.core.disruption.passes import decide
 from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.refusals import Code
-from dovetail.core.disruption.validation import due, judge_again, settling
+from dovetail.core.disruption.validation import due, judge_again, judge_all, settling
 
 
 def first(*members: Member, **more: object) -> Command:
@@ -105,3 +105,40 @@ def test_nodes_of_a_running_command_are_left_alone_and_their_pods_keep_their_roo
     assert all(set(one.names).isdisjoint(command.names) for one in found.commands)
     receiving = {placed.node.name for placed in command.group.placed}
     assert receiving.isdisjoint(name for one in found.commands for name in one.names)
+
+
+# ---- many at once
+
+
+def test_commands_that_still_hold_together_go_on_in_their_order() -> None:
+    nodes = (member("a"), member("b", pods=pods("web", 2)), member("c", pods=pods("db", 5)))
+    commands = decided(*nodes).commands
+    assert [one.names for one in commands] == [("a",), ("b",)]
+    again = judge_all(commands, world(*nodes, now=NOW + 15))
+    assert [[command.names for command in one.commands] for one in again] == [[("a",)], [("b",)]]
+
+
+def test_one_that_no_longer_holds_is_dropped_and_the_others_go_on() -> None:
+    nodes = (member("a"), member("b", pods=pods("web", 2)), member("c", pods=pods("db", 5)))
+    commands = decided(*nodes).commands
+    later = (member("a", pods=pods("new", 1)), *nodes[1:])
+    again = judge_all(commands, world(*later, now=NOW + 15))
+    assert [len(one.commands) for one in again] == [0, 1]
+    assert again[0].refusals[0][1].code is Code.CHURN
+
+
+def test_two_that_count_on_the_same_room_do_not_both_get_it() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("api", 2)), member("c", pods=pods("db", 5)))
+    one, other = (first(nodes[at], nodes[2]) for at in (0, 1))
+    assert (one.names, other.names) == (("a",), ("b",))
+    together = judge_all((one, other), world(*nodes, now=NOW + 15))
+    assert sorted(len(again.commands) for again in together) == [0, 1]
+
+
+def test_a_budget_for_one_lets_only_the_first_of_two_go() -> None:
+    nodes = (member("a"), member("b"))
+    commands = decided(*nodes, pools=[policy(budgets=(Budget("2"),))]).commands
+    assert len(commands) == 2
+    again = judge_all(commands, world(*nodes, pools=[policy(budgets=(Budget("1"),))], now=NOW + 15))
+    assert [len(one.commands) for one in again] == [1, 0]
+    assert again[1].refusals[0][1].code is Code.BUDGET

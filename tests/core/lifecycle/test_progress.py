@@ -68,7 +68,7 @@ def test_a_launched_claim_keeps_its_own_labels_over_the_clouds_and_takes_the_clo
     bought = Instance(
         "aws:///i-1", labels={"team": "cloud", "zone": "a"}, annotations={"note": "cloud"}, image_id="ami"
     )
-    after = claim_after(launch.bought(mine, bought, START + 1))
+    after = launch.launched(mine, bought, START + 1)
     assert after.meta.labels["team"] == "a"
     assert after.meta.labels["zone"] == "a"
     assert after.meta.annotations["note"] == "cloud"
@@ -77,7 +77,7 @@ def test_a_launched_claim_keeps_its_own_labels_over_the_clouds_and_takes_the_clo
 
 
 def test_no_capacity_deletes_the_claim_and_says_so():
-    step = launch.bought(claim(), NoCapacity("all offerings are out: " + "x" * 2000), START)
+    step = launch.refused(claim(), NoCapacity("all offerings are out: " + "x" * 2000), START)
     told, counted = one(step, Say), one(step, Count)
     assert isinstance(told, Say)
     assert told.reason == "InsufficientCapacityError"
@@ -88,15 +88,15 @@ def test_no_capacity_deletes_the_claim_and_says_so():
 
 
 def test_a_class_that_is_not_ready_deletes_the_claim():
-    counted = one(launch.bought(claim(), ClassNotReady("class default is not ready"), START), Count)
+    counted = one(launch.refused(claim(), ClassNotReady("class default is not ready"), START), Count)
     assert isinstance(counted, Count)
     assert counted.labels["reason"] == "nodeclass_not_ready"
 
 
 def test_any_other_failure_is_written_down_and_tried_again():
-    step = launch.bought(claim(), LaunchProblem("quota exceeded", "QuotaExceeded"), START)
+    step = launch.refused(claim(), LaunchProblem("quota exceeded", "QuotaExceeded"), START)
     assert reason(claim_after(step), LAUNCHED) == "QuotaExceeded"
-    assert reason(claim_after(launch.bought(claim(), LaunchProblem("boom"), START)), LAUNCHED) == "LaunchFailed"
+    assert reason(claim_after(launch.refused(claim(), LaunchProblem("boom"), START)), LAUNCHED) == "LaunchFailed"
     assert step.again
 
 

@@ -38,7 +38,7 @@ def put(levels: Levels, number: int, now: dict[int, int], amount: int) -> None:
     if number in now:
         levels.move(number, now[number], amount)
     else:
-        levels.enter(number, amount)
+        levels.enter(1 << number, amount)
     now[number] = amount
 
 
@@ -84,6 +84,6 @@ def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[in
     at_once, one_by_one = Levels(largest), Levels(largest)
     at_once.fill(list(amounts.values()))
     for number, amount in amounts.items():
-        one_by_one.enter(number, amount)
+        one_by_one.enter(1 << number, amount)
     for asked in {1, largest, *amounts.values()} - {0}:
         assert at_once.at_least(asked) == one_by_one.at_least(asked)

@@ -163,6 +163,11 @@ class CapacityReservation(Wire, frozen=True):
     instance_type: Annotated[str, "The type of machine it holds."]
     owner_id: Account = msgspec.field(name="ownerID")
     instance_match_criteria: MatchCriteria
+    #: Ours, beside the peer's (S3.2).
+    available_instance_count: Annotated[int | None, Limits(format="int64", minimum=0), "How many of it were free."] = (
+        None
+    )
+    total_instance_count: Annotated[int | None, Limits(format="int64", minimum=0), "How many it holds."] = None
     end_time: Annotated[datetime | None, "When it ends."] = None
     interruptible: Annotated[bool | None, "Whether its owner may take it back."] = None
     reservation_type: Annotated[str, Limits(enum=("default", "capacity-block")), "What kind it is."] = "default"

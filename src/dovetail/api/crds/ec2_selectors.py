@@ -67,6 +67,9 @@ class ReservationTerm(Wire, frozen=True):
 
     id: ReservationId | None = None
     instance_match_criteria: MatchCriteria | None = None
+    #: Ours, beside the peer's: the same under the design's name, and a part of its own (S3.1).
+    type: MatchCriteria | None = None
+    instance_type: Annotated[str | None, Limits(min_length=1), "Type of machine the reservation holds."] = None
     owner_id: Account | None = msgspec.field(default=None, name="ownerID")
     tags: Tags = msgspec.field(default_factory=dict)
 
@@ -127,11 +130,12 @@ ReservationTerms = Annotated[
     tuple[ReservationTerm, ...],
     _SOME,
     Rule(
-        "self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",
-        "capacityReservationSelectorTerms must each have tags, id or instanceMatchCriteria",
+        "self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria) || has(x.type) || has(x.instanceType))",
+        "capacityReservationSelectorTerms must each have tags, id, instanceType or instanceMatchCriteria",
     ),
     Rule(
-        "!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",
+        "!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria) || has(x.type) || "
+        "has(x.instanceType)))",
         "capacityReservationSelectorTerms with id may have nothing beside it",
     ),
     "Which capacity reservations may be used.",

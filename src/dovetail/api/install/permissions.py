@@ -96,6 +96,8 @@ EVERYWHERE: Final = (
     *_may(("delete", *_CHANGE), NODES),
     # draining: evictions, and deletion where a node's grace period is over
     *_may(("delete",), PODS),
+    # which pod goes first when its owner scales down (PodDeletionCostManagement)
+    *_may(_CHANGE, PODS),
     *_may(("create",), PODS, part="eviction"),
     *_may(("create", "patch"), CORE_EVENTS),
 )

@@ -207,8 +207,8 @@ def metadata_patch(before: NodeClaim, after: NodeClaim, locked: bool = False) ->
     return {"metadata": body}
 
 
-def status_patch(before: NodeClaim, after: NodeClaim) -> Body | None:
-    """What to merge into the claim's status, None for nothing."""
+def status_patch(before: NodeClaim, after: NodeClaim, version: str = "") -> Body | None:
+    """What to merge into the claim's status, None for nothing; with a version, only into that one."""
     body: Body = {}
     for name, wire in (("provider_id", "providerID"), ("image_id", "imageID"), ("node_name", "nodeName")):
         if getattr(before, name) != getattr(after, name):
@@ -221,4 +221,6 @@ def status_patch(before: NodeClaim, after: NodeClaim) -> Body | None:
         body["conditions"] = [condition_body(one) for one in after.conditions]
     if before.last_pod_event != after.last_pod_event and after.last_pod_event is not None:
         body["lastPodEventTime"] = timestamps.text(after.last_pod_event)
-    return {"status": body} if body else None
+    if not body:
+        return None
+    return {"metadata": {"resourceVersion": version}, "status": body} if version else {"status": body}

@@ -8,11 +8,13 @@ from dovetail.api.nodes import Machine
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
 from dovetail.core.taints import Effect, Taint
 
+_REBOOTING: Final = Taint("karpenter.sh/rebooting", Effect.NO_SCHEDULE)
 _CORDONED: Final = Taint("node.kubernetes.io/unschedulable", Effect.NO_SCHEDULE)
 
 
 def of_node(node: NodeObject) -> Machine:
-    taints = node.taints
+    # One that is being rebooted will be back: its pods wait for it, and nothing is bought in its place.
+    taints = tuple(one for one in node.taints if not one.matches(_REBOOTING))
     if node.unschedulable and not any(one.matches(_CORDONED) for one in taints):
         taints = (*taints, _CORDONED)
     return Machine(

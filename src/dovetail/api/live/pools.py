@@ -5,6 +5,7 @@ A pool that cannot be read is still there: its claims live on, and it has to be 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -37,7 +38,8 @@ def read(wire: Fields) -> PoolRecord:
     except BadInput as bad:
         nothing = NodeClassRef("", "", "")
         pool = NodePool(meta.name, nothing, ready=False, problem=str(bad))
-        return PoolRecord(meta, pool, Template(nothing), problem=str(bad), conditions=conditions)
+        said = _disruption(wire)
+        return PoolRecord(meta, pool, Template(nothing), problem=str(bad), conditions=conditions, disruption=said)
 
 
 def _whole(wire: Fields, meta: Meta, conditions: Conditions) -> PoolRecord:
@@ -58,7 +60,14 @@ def _whole(wire: Fields, meta: Meta, conditions: Conditions) -> PoolRecord:
         nodes=status.whole("nodes", 0, 2**53) or 0,
         resources=resources.parse(status.wire.get("resources"), "status", "resources", allow_negative=True),
         class_generation=status.whole("nodeClassObservedGeneration", 0, 2**53) or 0,
+        disruption=_disruption(wire),
     )
+
+
+def _disruption(wire: Fields) -> Mapping[str, object]:
+    """Left as it is: a budget that cannot be read costs itself, not the pool."""
+    spec = wire.wire.get("spec")
+    return {"disruption": spec.get("disruption")} if isinstance(spec, Mapping) else {}
 
 
 def _meta(wire: Fields) -> Meta:

@@ -1,1 +1,38 @@
-"""Amazon EC2: what it sells and how its answers are read."""
+"""Amazon EC2: what it sells, how its answers are read, and how machines are bought.
+
+Bundled or live, answers are read the same way:
+
+    wire → parse → load      DescribeInstanceTypes and our own files → a `Listing`;  labels    what a node carries
+
+Talking to AWS, from the bottom:
+
+    calls         every call there is, as values: service, pages, deadline, whether it may be repeated
+    access        region and endpoint, who watches (`Watch`), where time comes from
+    errors        one table from AWS's codes to the errors of `clouds.port`; `code_of` tells the code again
+    client        `Aws`: `ask(call, **request)`, `all(call, …)` for pages, `may(call, …)` for dry runs; imports
+                  the SDK, and nobody else does
+    batching      `Batcher`: wishes of one key within a moment are one call
+
+A node class, resolved (`resolved.ResolvedClass`): subnets, security groups, images, profile, user data, disks, network,
+metadata, tags, reservations. Whoever resolves classes makes it; launching only reads it. `user_data(Boot) -> str` is
+asked for every type of an order and must not depend on the claim's name: equal answers share a launch template.
+
+Buying, each step a value for the next:
+
+    choices       Order, ResolvedClass        → Rungs: reserved, spot, on-demand, each of Ways (type, zone, reservation)
+    contents      Way's image, user data …    → LaunchTemplateData
+    templates     LaunchTemplateData          → the name of a template with that content, made, kept, swept
+    addresses     subnets                     → the one of each zone with the most free addresses
+    shapes        Rung                        → Shape: a Fleet (no claim in it) and what its pools are to the order
+    fleet         Fleet, claims, token        → CreateFleet;  its answer → Bought and Missed;  Missed → Shortages
+    sales         Fleet, claim                → Sale: batches, client tokens, finding again what a token bought
+    dealing       `Deals`                     which machine is whose until its claim says so
+    launching     `Launcher.launch(order, resolved) -> Instance`, `find(name)`, `resume(claims)`, `ended(name)`
+
+Machines that were bought:
+
+    tags          whose a machine is, and for which claims it was bought
+    machines      an EC2 instance as a `Machine`; `instance_of(machine, kind)` as a `core.instances.Instance`;
+                  `id_of("aws:///zone/i-…")`
+    instances     `Instances`: `get`, `ours`, `of_claim`, `terminate`, `tag`, `reboot`
+"""

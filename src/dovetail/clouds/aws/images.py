@@ -13,9 +13,12 @@ from types import MappingProxyType
 from typing import Final
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws.resolved import Image
 from dovetail.core import labels
 from dovetail.core.errors import BadValue, shown
 from dovetail.core.requirements import Requirement, Requirements, does_not_exist, exists, is_in
+
+__all__ = ["LATEST", "Image", "Parameter", "any_machine", "chosen", "image_for", "parameters", "why_unsupported"]
 
 WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
 LATEST: Final = "latest"
@@ -27,17 +30,6 @@ NEURON: Final = (exists(aws_labels.ACCELERATOR_COUNT),)
 _ARCHITECTURES: Final = MappingProxyType({"x86_64": "amd64", "arm64": "arm64"})
 #: Aliases and the versions of Kubernetes they are made for: from, and up to but without.
 _ONLY_FOR: Final = MappingProxyType({"al2": ((0, 0), (1, 33)), "windows2025": ((1, 35), (99, 0))})
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """An image of ours to use. `created` sorts as text, being a timestamp in one zone."""
-
-    id: str
-    name: str
-    created: str
-    requirements: Requirements
-    deprecated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ def regions(options: LoadOptions) -> tuple[str, ...]:
 
 
 def load(region: str, options: LoadOptions) -> Listing:
+    return listing_of(answers_of(region, options), options)
+
+
+def answers_of(region: str, options: LoadOptions) -> Answers:
     """A type is listed if some zone of the region sells it, or the region's price list names it.
 
     Where no zone of a region is known, what it prices is sold on demand, in whichever zone there is.
@@ -39,7 +43,7 @@ def load(region: str, options: LoadOptions) -> Listing:
     prices, bad_prices = price_list(rows, prices_path, f"EC2 price list, {region}")
     here = {name for zone in zones for name in zone.instance_types} | prices.on_demand.keys()
     origin = bundled.manifest(root).get(_TYPES)
-    answers = Answers(
+    return Answers(
         region=region,
         types=[one for one in types if one.instance_type in here],
         zones=zones,
@@ -48,4 +52,3 @@ def load(region: str, options: LoadOptions) -> Listing:
         source=f"EC2 DescribeInstanceTypes, bundled{' ' + origin.source_date if origin else ''}",
         problems=(*bad_types, *bad_zones, *bad_rows, *bad_prices, *bad_network),
     )
-    return listing_of(answers, options)

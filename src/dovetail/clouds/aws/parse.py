@@ -190,4 +190,5 @@ class _Reading:
         if labels.SPOT in one.supported_usage_classes:
             for zone, price in zip(zones, prices.spot_in(name, zones), strict=True):
                 place = self._places[zone, labels.SPOT]
-                yield Offering(place, zone, labels.SPOT, price, available)
+                sold = available and (price is not None or not prices.spot_whole)
+                yield Offering(place, zone, labels.SPOT, price, sold)

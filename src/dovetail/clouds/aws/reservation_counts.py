@@ -7,7 +7,7 @@ with a reservation they share: then the count is too high, a launch is refused, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 
@@ -58,6 +58,10 @@ class Counts:
         for name in names:
             if self._by_id.pop(name, None) is not None:
                 self.generation += 1
+
+    def keep(self, selected: Collection[str]) -> None:
+        """Forget all but these: no class selects the others any more."""
+        self.forget([name for name in self._by_id if name not in selected])
 
     def _change(self, name: str, by: int, at: float) -> None:
         known = self._by_id.get(name)

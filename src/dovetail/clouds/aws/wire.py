@@ -23,6 +23,7 @@ class ProcessorInfo(_Answer, frozen=True):
     supported_architectures: tuple[str, ...] = ()
     manufacturer: str = ""
     sustained_clock_speed_in_ghz: Annotated[float, msgspec.Meta(ge=0, le=1000)] | None = None
+    supported_features: tuple[str, ...] = ()
 
 
 class VCpuInfo(_Answer, frozen=True):
@@ -125,6 +126,10 @@ class InstanceStorageInfo(_Answer, frozen=True):
     nvme_support: str = "unsupported"
 
 
+class PlacementGroupInfo(_Answer, frozen=True):
+    supported_strategies: tuple[str, ...] = ()
+
+
 class TypeAnswer(_Answer, frozen=True):
     """One entry of DescribeInstanceTypes."""
 
@@ -142,6 +147,7 @@ class TypeAnswer(_Answer, frozen=True):
     supported_usage_classes: tuple[str, ...] = ()
     supported_virtualization_types: tuple[str, ...] = ()
     nitro_enclaves_support: str = "unsupported"
+    placement_group_info: PlacementGroupInfo = PlacementGroupInfo()
 
 
 class ZoneRow(_Answer, frozen=True):

@@ -90,6 +90,7 @@ class SimCloud:
 
     name = "kwok"
     node_class_kinds: tuple[Kind, ...] = (kinds.KWOK_NODE_CLASSES,)
+    node_classes: None = None
     repair_policies = POLICIES
 
     def __init__(self, market: SimMarket, api: NodeApi, habits: Habits | None = None) -> None:

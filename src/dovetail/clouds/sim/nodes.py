@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -25,6 +26,7 @@ CLAIM: Final = "karpenter.kwok.sh/nodeclaim"
 #: On a claim: when its Node is to join. The machine is a promise until then, and the claim is where it is written.
 JOINS: Final = "karpenter.kwok.sh/joins-at"
 RESERVATION_SUFFIX: Final = "reservation-id"
+_OLD_NAMES: Final = {"beta.kubernetes.io/arch": labels.ARCH, "beta.kubernetes.io/os": labels.OS}
 Body = dict[str, Any]
 
 
@@ -88,7 +90,7 @@ def body(machine: Instance, claim: NodeClaim) -> Body:
         "kind": "Node",
         "metadata": {
             "name": machine.provider_id.removeprefix(PREFIX),
-            "labels": dict(machine.labels),
+            "labels": {**machine.labels, **_of_kubelet(machine.labels)},
             "annotations": {**claim.meta.annotations, FAKE: "fake", CLAIM: claim.name},
         },
         "spec": {
@@ -103,9 +105,14 @@ def body(machine: Instance, claim: NodeClaim) -> Body:
     }
 
 
+def _of_kubelet(told: Mapping[str, str]) -> dict[str, str]:
+    """The old names of two labels, which every kubelet sets: the controller manager would write them, Node by Node."""
+    return {old: told[new] for old, new in _OLD_NAMES.items() if new in told}
+
+
 def instance_of(node: NodeObject, leaving: bool = False) -> Instance:
     """The machine behind a Node, ours or one that the kwok provider made."""
-    told = node.meta.labels
+    told = MappingProxyType({key: value for key, value in node.meta.labels.items() if key not in _OLD_NAMES})
     return Instance(
         provider_id=node.provider_id,
         claim=node.meta.annotations.get(CLAIM) or told.get(labels.HOSTNAME, node.name),

@@ -9,7 +9,7 @@ The ledger is the computation, not a story told about it: the scheduler's number
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -71,6 +71,8 @@ class NodeRules:
     vm_overhead: VmOverhead = TIERED
     #: Held back on every node whatever its size; the kwok provider's 100m and 10Mi.
     flat_overhead: Resources = NOTHING
+    #: EKS's agents on AL2023 keep memory for as many pods as the interfaces could hold; others for as many as may run.
+    keeps_for_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ def ledger(
     """Every term of a type's allocatable. `memory_seen` is what a node of this type once reported."""
     type_pods = settings.resources.get(PODS)
     limit = pod_limit(hardware, kubelet, rules.density, type_pods)
-    held = reserve(kubelet.reserve or rules.reserve, hardware, limit.pods)
+    sized = replace(hardware, interfaces=None) if rules.keeps_for_limit else hardware
+    held = reserve(kubelet.reserve or rules.reserve, sized, limit.pods)
     machine = (*_capacity(hardware, settings, limit), *_vm_overhead(hardware, rules, settings, memory_seen))
     reported = Ledger(machine).capacity
     terms = (

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dovetail.core.catalog.prices import dollars
 from dovetail.core.disruption import pricing
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command, Group
-from dovetail.core.disruption.refusals import Code, Refusal, counted, listed
+from dovetail.core.disruption.refusals import Code, Refusal, counted, listed, money
 
 
 def explained(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
@@ -27,20 +26,21 @@ def explained(one: Candidate, group: Group, found: Command | Refusal) -> Refusal
     assert isinstance(found, Refusal)
     pods = found.pods or tuple(sorted(pod.key for claim in group.claims for pod in claim.pods))
     without = worth_without(one, group)
-    money = found.nanodollars or without
+    worth = found.nanodollars or without
     text = found.text
-    if found.code in (Code.NO_PLACE, Code.NOT_CHEAPER, Code.TOO_MANY) and pods and money > 0:
-        text += f"; without {_named(pods)} this node is worth ${dollars(money)}/h"
-    return Refusal(found.code, text, pods, max(0, money))
+    if found.code in (Code.NO_PLACE, Code.NOT_CHEAPER, Code.TOO_MANY) and pods and worth > 0:
+        text += f"; without {_named(pods)} this node is worth {money(worth)}/h"
+    return Refusal(found.code, text, pods, max(0, worth))
 
 
 def _held(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
     reasons = listed(refusal.text for refusal in one.held)
     pods = tuple(key for refusal in one.held for key in refusal.pods)
     if isinstance(found, Command):
-        money = found.saved
-        text = f"{counted(len(pods), 'pod')}: {reasons}; without them this node is worth ${dollars(money)}/h"
-        return Refusal(one.held[0].code, text, pods, money)
+        worth = found.saved
+        without = "it" if len(pods) == 1 else "them"
+        text = f"{counted(len(pods), 'pod')}: {reasons}; without {without} this node is worth {money(worth)}/h"
+        return Refusal(one.held[0].code, text, pods, worth)
     # Were they free to go, something else would still be in the way: then nothing is lost by them alone.
     more = tuple(key for key in _in_the_way(group) if key not in pods)
     text = f"{counted(len(pods), 'pod')}: {reasons}; besides, {found.text[:1].lower()}{found.text[1:]}"
@@ -73,7 +73,7 @@ class Cause:
     nanodollars: int
 
     def __str__(self) -> str:
-        return f"{self.code}: {counted(self.nodes, 'node')}, ${dollars(self.nanodollars)}/h"
+        return f"{self.code}: {counted(self.nodes, 'node')}, {money(self.nanodollars)}/h"
 
 
 def summed(refusals: Iterable[Refusal]) -> tuple[Cause, ...]:

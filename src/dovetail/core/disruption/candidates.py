@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isinf
+from types import MappingProxyType
 
 from dovetail.core import labels, timestamps
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.disruption import costs
-from dovetail.core.disruption.facts import NO_FACTS, Machine, PodFacts, World
+from dovetail.core.disruption.facts import Machine, PodFacts, World
 from dovetail.core.disruption.history import Kind
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.reasons import Reason
@@ -241,12 +242,24 @@ def holding(pod: Pod, facts: PodFacts, now: float) -> Refusal | None:
 # ---- putting it together
 
 
-def look(world: World, settled: Settled, rules: Iterable[Rule] = RULES) -> Looked:
-    """Judge every machine by the rules; nodes in the order of their names."""
+def look(
+    world: World,
+    settled: Settled,
+    rules: Iterable[Rule] = RULES,
+    known: Mapping[str, Candidate | Refusal] = MappingProxyType({}),
+) -> Looked:
+    """Judge every machine by the rules; nodes in the order of their names. `known` are those judged already."""
     found: dict[str, Candidate] = {}
     refusals: dict[str, Refusal] = {}
     chosen = tuple(rules)
     for name in sorted(world.machines):
+        said = known.get(name)
+        if isinstance(said, Candidate):
+            found[name] = said
+            continue
+        if said is not None:
+            refusals[name] = said
+            continue
         machine = world.machines[name]
         refusal = refused(machine, world, chosen)
         node = settled.node(name)
@@ -287,7 +300,7 @@ def candidate(machine: Machine, node: Node, world: World, settled: Settled) -> C
 def _held(pods: Iterable[Pod], world: World) -> Iterable[Refusal]:
     for pod in pods:
         facts = world.pods.get(pod.key)
-        if facts is not None and facts is not NO_FACTS:
+        if facts is not None and facts.may_hold:
             found = holding(pod, facts, world.now)
             if found is not None:
                 yield found

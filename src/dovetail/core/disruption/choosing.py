@@ -22,7 +22,7 @@ from typing import Final
 
 from dovetail.core.disruption.budgets import Ledger
 from dovetail.core.disruption.candidates import Candidate
-from dovetail.core.disruption.commands import Command, Group, split
+from dovetail.core.disruption.commands import Command, Group, parts
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.scenes import Scene
@@ -106,7 +106,7 @@ class Search:
         """Those not chosen yet of which budgets would let one more go."""
         chosen = Counter(self.candidates[name].pool for name in self.choice.names if name not in self._paid)
         pools = {one.pool for one in self.candidates.values()}
-        full = {pool for pool in pools if self.ledger.remaining(pool, self.reason) <= chosen[pool]}
+        full = self.ledger.full(pools, chosen, self.reason)
         taken = self.choice.names
         return [name for name in names if name not in taken and self.candidates[name].pool not in full]
 
@@ -121,7 +121,7 @@ class Search:
         if not names or not self.fits(names):
             return None
         commands: list[Command] = []
-        for group in split(self.scene.what_if(names), names):
+        for group in parts(self.scene, names):
             found = self.judged(group)
             if isinstance(found, Refusal):
                 return None

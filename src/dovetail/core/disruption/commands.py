@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from math import inf
 
 from dovetail.core import labels
-from dovetail.core.catalog.prices import dollars
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.history import Kind, Move
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
-from dovetail.core.disruption.refusals import counted
+from dovetail.core.disruption.refusals import counted, money
+from dovetail.core.disruption.scenes import Scene
 from dovetail.core.pods import Pod
 from dovetail.core.scheduling.problem import Claim, Placed, Plan
 
@@ -110,15 +110,26 @@ class Command:
     @property
     def sentence(self) -> str:
         """What a person wants to know of it."""
-        text = f"saves ${dollars(self.saved)} an hour and evicts {counted(len(self.evicted), 'pod')}"
+        text = f"saves {money(self.saved)} an hour and evicts {counted(len(self.evicted), 'pod')}"
         if self.payback and self.payback != inf:
             text += f"; pays back in {self.payback / 60:.0f} min"
         return text
 
 
+def parts(scene: Scene, names: Iterable[str]) -> tuple[Group, ...]:
+    """The independent parts of a question about these nodes; worked out once for each."""
+    key = frozenset(names)
+    answer = scene.answer(key)
+    if answer.parts is None:
+        answer.parts = split(answer.plan, key)
+    return answer.parts
+
+
 def split(plan: Plan, names: Iterable[str]) -> tuple[Group, ...]:
     """The independent parts of a what-if about these nodes, in the order of their first names."""
     ordered = sorted(names)
+    if len(ordered) == 1:
+        return (_alone(plan, ordered[0]),)
     parent = {name: name for name in ordered}
 
     def root(name: str) -> str:
@@ -138,6 +149,19 @@ def split(plan: Plan, names: Iterable[str]) -> tuple[Group, ...]:
         members.setdefault(root(name), []).append(name)
     belongs = {name: root(name) for name in ordered}
     return _grouped(plan, members, belongs, users)
+
+
+def _alone(plan: Plan, name: str) -> Group:
+    """All of a what-if about one node, but for pods that are somebody else's."""
+    claims = tuple(claim for claim in plan.claims if any(pod.node == name for pod in claim.pods))
+    placed = ((one, tuple([pod for pod in one.pods if pod.node == name])) for one in plan.placed)
+    return Group(
+        (name,),
+        claims,
+        tuple(one if len(pods) == len(one.pods) else Placed(one.node, pods) for one, pods in placed if pods),
+        tuple(pod for answer in plan.refused for pod in answer.pods if pod.node == name),
+        (tuple(range(len(claims))),),
+    )
 
 
 def _grouped(

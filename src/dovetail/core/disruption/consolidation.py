@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dovetail.core import labels
-from dovetail.core.catalog.prices import dollars
-from dovetail.core.disruption import balanced, costs, payback, pricing
+from dovetail.core.disruption import balanced, costs, payback, pricing, returning
 from dovetail.core.disruption.balanced import Totals
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command, Group, remembered
@@ -23,11 +22,12 @@ from dovetail.core.disruption.payback import Evicted
 from dovetail.core.disruption.policies import PAYBACK_SECONDS
 from dovetail.core.disruption.pricing import SpotRule
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
-from dovetail.core.disruption.refusals import Code, Refusal, counted, listed
+from dovetail.core.disruption.refusals import Code, Refusal, counted, listed, money
 from dovetail.core.disruption.scenes import Settled
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod
 from dovetail.core.requirements import Requirements
+from dovetail.core.resources import NOTHING
 from dovetail.core.scheduling.problem import Claim
 
 
@@ -38,13 +38,17 @@ class Setting:
     world: World
     totals: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
     #: What emptying a node costs, by its name, once somebody asked: sets of nodes share most of theirs.
-    known: dict[str, int] = field(default_factory=dict, compare=False)
+    known: dict[str, tuple[Candidate, int]] = field(default_factory=dict, compare=False)
 
     def emptying(self, one: Candidate) -> int:
         found = self.known.get(one.name)
-        if found is None:
-            found = self.known[one.name] = emptying_cost(one, self.world)
-        return found
+        if found is None or found[0] is not one:
+            found = self.known[one.name] = (one, emptying_cost(one, self.world))
+        return found[1]
+
+    def totals_for(self, one: Candidate) -> Totals | None:
+        """What its pool costs altogether, where its policy asks."""
+        return self.totals.get(one.pool) if one.policy.policy is ConsolidationPolicy.BALANCED else None
 
 
 def eligible(one: Candidate) -> Refusal | None:
@@ -109,6 +113,8 @@ def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> C
         text = f"Can't remove without creating {count}"
         return Refusal(Code.TOO_MANY, text, tuple(pod.key for claim in group.claims for pod in claim.pods))
     replacements = cheaper(group, candidates, setting.world)
+    if not isinstance(replacements, Refusal):
+        replacements = returning.steadied(candidates, replacements, setting.world)
     if isinstance(replacements, Refusal):
         return replacements
     return _worth(group, candidates, replacements, setting)
@@ -125,6 +131,9 @@ def _unschedulable(group: Group) -> Refusal:
 
 def cheaper(group: Group, candidates: Sequence[Candidate], world: World) -> tuple[Claim, ...] | Refusal:
     """The claims cut down to types that together cost less than the candidates, however they are launched."""
+    unknown = _without_price(group, candidates)
+    if unknown is not None:
+        return unknown
     total = sum(one.nanodollars for one in candidates)
     if sum(pricing.price_of(claim) for claim in group.claims) >= total:
         return Refusal(Code.NOT_CHEAPER, "Can't replace with a cheaper node")
@@ -143,6 +152,15 @@ def cheaper(group: Group, candidates: Sequence[Candidate], world: World) -> tupl
             return _because_barred(found, claim, barred)
         kept.append(found)
     return tuple(kept)
+
+
+def _without_price(group: Group, candidates: Sequence[Candidate]) -> Refusal | None:
+    """Prices may vanish between one look and the next; what nobody can compare is left as it is."""
+    unknown = [one.name for one in candidates if one.price is None]
+    unknown += [claim.choice.instance_type.name for claim in group.claims if claim.choice.offering.price is None]
+    if not unknown:
+        return None
+    return Refusal(Code.NO_PRICE, f"nobody knows what {listed(unknown)} costs now: nothing can be said to be cheaper")
 
 
 def _ceilings(claims: Sequence[Claim], total: int) -> list[int]:
@@ -240,17 +258,15 @@ def move_cost(candidates: Iterable[Candidate], new: int, world: World) -> int:
 
 
 def emptying_cost(one: Candidate, world: World) -> int:
-    evicted = (
-        Evicted(
-            pod.shape.requests,
-            one.node.allocatable if one.node.allocatable else one.claim.allocatable,
-            one.nanodollars,
-            world.facts(pod.key).ready_seconds if world.pods else None,
-            one.policy.thresholds.eviction_nanodollars,
-        )
+    """What the pods of a node cost while they do nothing, and what their owners charge for it."""
+    has = one.node.allocatable if one.node.allocatable else one.claim.allocatable
+    leaving = Evicted(NOTHING, has, one.nanodollars, None, one.policy.thresholds.eviction_nanodollars)
+    facts = world.pods
+    pods = (
+        (pod.shape.requests, told.ready_seconds if facts and (told := facts.get(pod.key)) is not None else None)
         for pod in one.pods
     )
-    return payback.restarting(evicted, world.charges)
+    return payback.emptying(pods, leaving, world.charges)
 
 
 def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: float) -> Refusal | None:
@@ -259,13 +275,11 @@ def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: f
         wanted = policy.thresholds
         if saved < wanted.least_nanodollars or saved < wanted.least_share * whole:
             share = f" or {float(100 * wanted.least_share):g}%" if wanted.least_share else ""
-            least = f"${dollars(wanted.least_nanodollars)}/h{share}"
-            text = f"would save ${dollars(saved)}/h; NodePool {policy.name} wants at least {least}"
+            least = f"{money(wanted.least_nanodollars)}/h{share}"
+            text = f"would save {money(saved)}/h; NodePool {policy.name} wants at least {least}"
             return Refusal(Code.LITTLE, text, nanodollars=saved)
         if wanted.payback and takes > wanted.payback:
-            text = (
-                f"moving would cost ${dollars(cost)} and save ${dollars(saved)}/h: it pays back in {_minutes(takes)}, "
-            )
+            text = f"moving would cost {money(cost)} and save {money(saved)}/h: it pays back in {_minutes(takes)}, "
             text += f"and NodePool {policy.name} allows {_minutes(wanted.payback)}"
             return Refusal(Code.PAYBACK, text, nanodollars=saved)
     return None

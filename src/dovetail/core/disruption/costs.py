@@ -45,7 +45,7 @@ def reschedule_cost(pods: Iterable[Pod], world: World) -> float:
     total, known, gate = 1.0, world.pods, world.gates.writes_deletion_cost
     for pod in pods:
         facts = known.get(pod.key) if known else None
-        if facts is None and not pod.shape.priority:
+        if not pod.shape.priority and (facts is None or facts.is_plain):
             total += 1.0
         else:
             total += max(0.0, eviction_cost(pod, facts or PodFacts(), gate))

@@ -1,8 +1,11 @@
-"""Schedules of budgets: five fields of cron or a macro, in UTC, without a clock.
+"""Schedules of budgets: five fields of cron or a macro, in UTC or another time zone, without a clock.
 
 A schedule fires at whole minutes. What a budget asks is whether a window that opens with a firing and lasts so long is
 open now, which is the same as asking for the first firing after (now − duration). Where both a day of the month and a
 day of the week are named, either will do, as cron has always had it.
+
+`Schedule` knows one kind of time. `Zoned` fires whenever a clock on the wall shows such a time: where clocks go back,
+twice; where they go forward over it, when the gap is over.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from dovetail.core import timestamps
+from dovetail.core.disruption.zones import UTC, Span, Zone
 from dovetail.core.errors import BadValue, shown
 
 _MACROS: Final = {
@@ -89,6 +93,44 @@ class Schedule:
     def is_open(self, now: float, duration: float) -> bool:
         """Whether a window that opens with each firing and lasts so long is open: [fire, fire + duration)."""
         return self.next_after(now - duration, until=now) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Zoned:
+    """A schedule read off the clocks of a zone. Everything that goes in and comes out is UTC."""
+
+    schedule: Schedule
+    zone: Zone = UTC
+
+    def next_after(self, moment: float, until: float) -> float | None:
+        """The first firing in (moment, until]."""
+        for span in self.zone.spans(moment, until):
+            if span.gap and span.since > moment and self._fell_into_gap(span):
+                return span.since
+            first = moment if span.since == moment else span.since - 1
+            last = min(until, span.until - 1)
+            found = self.schedule.next_after(first + span.offset, until=last + span.offset)
+            if found is not None:
+                return found - span.offset
+        return None
+
+    def _fell_into_gap(self, span: Span) -> bool:
+        first, last = span.since + span.before, span.since + span.offset
+        return self.schedule.next_after(first - 1, until=last - 1) is not None
+
+    def is_open(self, now: float, duration: float) -> bool:
+        return self.next_after(now - duration, until=now) is not None
+
+    def next_change(self, now: float, duration: float, until: float) -> float | None:
+        """When the window opens that is closed, or closes that is open; None if not up to `until`."""
+        fired = self.next_after(now - duration, until=now)
+        if fired is None:
+            return self.next_after(now, until)
+        while (later := self.next_after(fired, until=fired + duration)) is not None:
+            fired = later
+            if fired > until:
+                return None
+        return fired + duration if fired + duration <= until else None
 
 
 @lru_cache(maxsize=4096)

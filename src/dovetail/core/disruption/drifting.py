@@ -4,27 +4,29 @@ The replacement comes first. Where none can be had because the node sits in a re
 on, the node may go first and its slot be filled again (`terminated_first`). Pods that may not be evicted go down with
 the node when its grace period ends; they are planned for like the others, but their finding no place does not stop it.
 
-A roll-out stops by itself when the pool's fresh machines do not come up, and may begin with a few (`canary`).
+A roll-out stops by itself when the pool's fresh machines do not come up, and may go in waves (`rollouts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from dovetail.core import conditions, labels
-from dovetail.core.disruption import choosing, consolidation, pricing
+from dovetail.core.disruption import choosing, consolidation, pricing, rollouts
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.choosing import Search, Taking
 from dovetail.core.disruption.commands import Command, Group, split
 from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.refusals import Code, Refusal, listed
+from dovetail.core.disruption.renewals import free_alone, one_by_one
+from dovetail.core.disruption.rollouts import Gate
 from dovetail.core.disruption.scenes import Scene, credited
 from dovetail.core.disruption.stages import Outcome, Stage
-from dovetail.core.nodeclaims import DRIFTED, POOL_HASH
+from dovetail.core.nodeclaims import DRIFTED
 
 Judge = Callable[[Group, Sequence[Candidate]], Command | Refusal]
-#: A roll-out is planned whole, however large.
+#: Whatever it takes: a roll-out is planned whole, however large.
 _NO_LIMIT = 2**62
 #: Rounds of one pass; who is left then goes in the next, which follows at once.
 _ROUNDS = 24
@@ -48,28 +50,70 @@ def replaced(stage: Stage, ranked: Sequence[Candidate], reason: Reason, terminat
     """Replace these nodes in this order, as far as budgets and the cluster allow."""
     refusals: dict[str, Refusal] = {}
     going: list[str] = []
-    room = dict.fromkeys((one.pool for one in ranked), 0)
+    policies = {one.pool: one.policy for one in ranked}
+    gates = {pool: rollouts.gate(stage.world, policy) for pool, policy in policies.items()}
+    started = dict.fromkeys(gates, 0)
     for one in ranked:
-        found = _held(one, reason) or _rollout(one, stage, room[one.pool]) or stage.over_budget(one, reason)
+        waits = _waits(one, gates[one.pool], started[one.pool], reason)
+        found = _held(one, reason) or waits or stage.over_budget(one, reason)
         if found is not None:
             refusals[one.name] = found
         else:
-            room[one.pool] += 1
+            started[one.pool] += bool(one.pods)
             going.append(one.name)
-    commands, going, stage = _in_rounds(stage, going, reason)
+    commands, going, stage = _taken(stage, going, reason)
     for name in going:
         if name not in stage.candidates:
             refusals[name] = Refusal(Code.NOT_CHOSEN, "it receives pods of nodes that go now; it goes after them")
             continue
         one = stage.candidates[name]
-        first = terminated_first(one, stage, reason) if terminates_first else None
         over = stage.over_budget(one, reason)
-        if first is not None and over is None:
+        first = terminated_first(one, stage, reason) if terminates_first and over is None else None
+        if first is not None:
             stage.ledger.take(one.pool)
             commands.append(first)
         else:
             refusals[name] = over or _stuck(stage, one, reason)
     return Outcome(tuple(commands), refusals)
+
+
+def _taken(stage: Stage, going: list[str], reason: Reason) -> tuple[list[Command], list[str], Stage]:
+    """Take what can be: first who needs nothing bought, then each by itself, then the rest as it goes together."""
+    commands: list[Command] = []
+
+    def take(found: Iterable[Command]) -> None:
+        nonlocal stage, going
+        more = tuple(found)
+        gone = {name for one in more for name in one.names}
+        commands.extend(more)
+        going = [name for name in going if name not in gone]
+        stage = stage.after(more)
+
+    closing = frozenset(going)
+    search = Search(stage.scene(closing=closing), stage.candidates, judge_of(stage, reason), reason, stage.ledger)
+    choosing.taken_in_turn(
+        search, free_alone(stage, _affordable(stage, going, reason), closing), _NO_LIMIT, Taking.FREE
+    )
+    search.pay()
+    take(search.choice.commands)
+    while found := one_by_one(stage, going, reason, judge_of(stage, reason)):
+        for name in (name for one in found for name in one.names):
+            stage.ledger.take(stage.candidates[name].pool)
+        take(found)
+    more, going, stage = _in_rounds(stage, going, reason)
+    return commands + more, going, stage
+
+
+def _affordable(stage: Stage, names: Iterable[str], reason: Reason) -> list[str]:
+    """The first of these, as many as budgets let go."""
+    book = stage.ledger.copy()
+    found = []
+    for name in names:
+        pool = stage.candidates[name].pool
+        if book.remaining(pool, reason) > 0:
+            book.take(pool)
+            found.append(name)
+    return found
 
 
 def _in_rounds(stage: Stage, going: list[str], reason: Reason) -> tuple[list[Command], list[str], Stage]:
@@ -81,8 +125,11 @@ def _in_rounds(stage: Stage, going: list[str], reason: Reason) -> tuple[list[Com
     commands: list[Command] = []
     closing = frozenset(going)
     for _ in range(_ROUNDS):
+        left = [name for name in going if name in stage.candidates]
+        if not any(stage.ledger.remaining(stage.candidates[name].pool, reason) for name in left):
+            break
         search = Search(stage.scene(closing=closing), stage.candidates, judge_of(stage, reason), reason, stage.ledger)
-        choosing.taken_in_turn(search, [name for name in going if name in stage.candidates], _NO_LIMIT, Taking.ANY)
+        choosing.taken_in_turn(search, left, _NO_LIMIT, Taking.ANY)
         search.pay()
         if search.choice.names:
             commands += search.choice.commands
@@ -105,31 +152,13 @@ def _held(one: Candidate, reason: Reason) -> Refusal | None:
     return Refusal(held[0].code, text, tuple(key for found in held for key in found.pods))
 
 
-def _rollout(one: Candidate, stage: Stage, started: int) -> Refusal | None:
-    policy = one.policy
-    if policy.healthy is False:
-        text = f"the last machines of NodePool {policy.name} did not come up: replacing more of it waits"
-        return Refusal(Code.UNHEALTHY_POOL, text)
-    if not policy.canary or _fresh(stage, policy.name, policy.template_hash) >= policy.canary:
+def _waits(one: Candidate, gate: Gate, started: int, reason: Reason) -> Refusal | None:
+    """Why a node's turn has not come. One without pods needs no replacement that could fail, so no wave counts it."""
+    if gate.refusal.code is Code.UNHEALTHY_POOL:
+        return gate.refusal
+    if reason is not Reason.DRIFTED or not one.pods or started < gate.room:
         return None
-    under_way = sum(
-        1 for command in stage.world.running if command.reason is Reason.DRIFTED and policy.name in command.pools
-    )
-    if started + under_way < policy.canary:
-        return None
-    return Refusal(Code.CANARY, f"NodePool {policy.name} replaces {policy.canary} first and waits until they are up")
-
-
-def _fresh(stage: Stage, pool: str, template_hash: str) -> int:
-    """How many nodes of a pool are up that were made from its template as it is now."""
-    return sum(
-        1
-        for machine in stage.world.machines.values()
-        if machine.claim is not None
-        and machine.claim.pool == pool
-        and machine.is_initialized
-        and machine.claim.meta.annotations.get(POOL_HASH) == template_hash
-    )
+    return gate.refusal
 
 
 def judge_of(stage: Stage, reason: Reason) -> Judge:

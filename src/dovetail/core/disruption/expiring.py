@@ -40,7 +40,8 @@ def expire(stage: Stage) -> Outcome:
     late = [one for one in ranked if _is_past(overdue(one.claim), now)]
     commands = tuple(_gone(one, stage) for one in late)
     rest = stage.after(commands)
-    found = replaced(rest, [one for one in ranked if one not in late], Reason.EXPIRED, terminates_first=False)
+    gone = {one.name for one in late}
+    found = replaced(rest, [one for one in ranked if one.name not in gone], Reason.EXPIRED, terminates_first=False)
     return Outcome((*commands, *found.commands), found.refusals)
 
 

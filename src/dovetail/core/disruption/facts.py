@@ -13,10 +13,12 @@ from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from dovetail.core.disruption.history import NO_HISTORY, History
+from dovetail.core.disruption.budgets import Budget
+from dovetail.core.disruption.history import NO_HISTORY, Attempts, History
 from dovetail.core.disruption.payback import Charges
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, RepairPolicies
+from dovetail.core.disruption.spot_market import NO_MARKET, Market
 from dovetail.core.nodeclaims import INITIALIZED, REBOOTING, NodeClaim, NodeObject
 from dovetail.core.scheduling.problem import Problem
 
@@ -56,6 +58,15 @@ class PodFacts:
     virtual: bool = False
     owner: str = ""
     ready_seconds: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether evicting it costs what evicting anybody costs."""
+        return self.disruption_cost is None and self.deletion_cost is None
+
+    @property
+    def may_hold(self) -> bool:
+        return self.held_until is not None or bool(self.budgets)
 
 
 NO_FACTS: Final = PodFacts()
@@ -129,6 +140,12 @@ class World:
     history: History = NO_HISTORY
     repairs: RepairPolicies = NO_REPAIRS
     charges: Charges = field(default_factory=Charges)
+    #: What all pools together may lose at once, beside their own budgets.
+    cluster: tuple[Budget, ...] = ()
+    #: What was seen of the spot market lately.
+    market: Market = NO_MARKET
+    #: By pool, how its last replacements went, as far as the loop remembers; what can be seen counts besides.
+    attempts: Attempts = field(default_factory=lambda: MappingProxyType({}))
     #: The nodes of commands that run already.
     taken: frozenset[str] = field(init=False)
 

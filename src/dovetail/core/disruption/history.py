@@ -11,7 +11,7 @@ that come and go, and then the new node was bought because somebody waited for i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,3 +58,22 @@ class History:
 
 
 NO_HISTORY: Final = History()
+
+#: So many last replacements of a pool are remembered.
+_ATTEMPTS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One replacement that was ordered: when it was known how it went, and whether it came up."""
+
+    at: float
+    ok: bool
+
+
+Attempts = Mapping[str, tuple[Attempt, ...]]
+
+
+def attempted(attempts: Attempts, pool: str, one: Attempt) -> Attempts:
+    """With one more of a pool, oldest first."""
+    return {**attempts, pool: (*attempts.get(pool, ()), one)[-_ATTEMPTS:]}

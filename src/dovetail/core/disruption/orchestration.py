@@ -39,6 +39,8 @@ class Running:
     claims: tuple[str, ...] = ()
     #: Nodes whose claims were deleted already.
     drained: frozenset[str] = frozenset()
+    #: When its nodes go whether or not replacements are up: a cloud takes them away (`interrupting`).
+    drain_by: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ def next_step(running: Running, seen: Mapping[str, Seen], queued: int, now: floa
     ready = tuple(name for name in left if _is_ready(running, name, seen))
     if ready:
         return Next(drain=ready, done=len(ready) == len(left), again=_POLL)
+    if running.drain_by is not None and (lost or now >= running.drain_by):
+        return Next(drain=tuple(left), done=True)
     if lost:
         return _failed(running, seen, f"replacement {lost[0]} is gone before it came up")
     if now - running.started > time_limit(queued):
@@ -88,11 +92,15 @@ def _is_ready(running: Running, name: str, seen: Mapping[str, Seen]) -> bool:
 
 
 def _failed(running: Running, seen: Mapping[str, Seen], why: str) -> Next:
-    """Give back what was bought for nobody: where some nodes went already, their pods may be on it."""
+    return Next(failed=why, giving_back=given_back(running, seen))
+
+
+def given_back(running: Running, seen: Mapping[str, Seen]) -> tuple[str, ...]:
+    """What was bought for nobody: where some nodes went already, their pods may be on it."""
     needed: set[str] = set()
     command = running.command
     for name, numbers in zip(command.group.names, command.group.needs, strict=True):
         if name in running.drained:
             needed |= {running.claims[number] for number in numbers if number < len(running.claims)}
     there = (name for name in running.claims if seen.get(name, Seen.GONE) is not Seen.GONE)
-    return Next(failed=why, giving_back=tuple(name for name in there if name not in needed))
+    return tuple(name for name in there if name not in needed)

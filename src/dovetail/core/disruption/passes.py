@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dovetail.core.disruption import consolidation
+from dovetail.core.disruption import consolidation, returning
+from dovetail.core.disruption.again import Judgements
 from dovetail.core.disruption.blocking import Cause, summed
 from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, look
 from dovetail.core.disruption.commands import Command
-from dovetail.core.disruption.consolidation import Setting
 from dovetail.core.disruption.drifting import drift
 from dovetail.core.disruption.emptiness import empty
 from dovetail.core.disruption.expiring import expire
@@ -25,7 +25,7 @@ from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import repair
 from dovetail.core.disruption.scanning import scan, stamped
-from dovetail.core.disruption.scenes import settle
+from dovetail.core.disruption.scenes import staged
 from dovetail.core.disruption.stages import Outcome, Stage, ledger
 from dovetail.core.disruption.static_drift import static_drift
 from dovetail.core.scheduling.shelf import Shelf
@@ -56,12 +56,15 @@ class Decided:
 METHODS = (empty, static_drift, drift, expire)
 
 
-def decide(world: World, shelf: Shelf | None = None) -> Decided:
-    """Look at everything once. The caller keeps a shelf, so that catalogs are not looked up anew each time."""
-    settled = settle(world, shelf)
-    looked = look(world, settled)
+def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = None) -> Decided:
+    """Look at everything once. The caller keeps a shelf, so that catalogs are not looked up anew each time.
+
+    With what it kept of the pass before, only what changed since is looked at; what is decided is the same.
+    """
+    keeps, kept = kept is not None, Judgements() if kept is None else kept
+    settled, looked = kept.look(world, shelf)
     budget = ledger(world)
-    setting = Setting(world, consolidation.totals(world, settled, looked.candidates))
+    setting = kept.setting(world, consolidation.totals(world, settled, looked.candidates))
     eligible = _eligible(looked.candidates)
     commands: list[Command] = []
     said: dict[str, Refusal] = {}
@@ -79,9 +82,13 @@ def decide(world: World, shelf: Shelf | None = None) -> Decided:
         commands += done.commands
         (refusals if method is empty else said).update(done.refusals)
         stage = stage.after(done.commands)
-    saving = scan(stage.scene(saving=True), stage.candidates, setting, budget)
-    commands += stamped(saving.commands, world.now)
-    refusals = {**saving.refusals, **refusals}
+    scene = kept.scene(staged(world, stage.settled, saving=True), shelf)
+    saving = scan(scene, stage.candidates, setting, budget, kept.memory)
+    if keeps:
+        kept.done()
+    saved, waiting = returning.rationed(stamped(saving.commands, world.now), world)
+    commands += saved
+    refusals = {**saving.refusals, **waiting, **refusals}
     going = {name for one in commands for name in one.names}
     for name in looked.candidates:
         refusals.setdefault(name, Refusal(Code.EXPECTED, "it receives pods of nodes that go now"))

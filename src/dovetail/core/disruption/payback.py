@@ -67,6 +67,23 @@ def restarting(evicted: Iterable[Evicted], charges: Charges) -> int:
     return round(total)
 
 
+def emptying(pods: Iterable[tuple[Resources, float | None]], leaving: Evicted, charges: Charges) -> int:
+    """What all pods of one node cost in this way: what each asks for and how long it needs, None where nobody knows.
+
+    `leaving` has what is the same for all of them. A pass asks this of every pod, so it is spelt out.
+    """
+    cpu, memory = leaving.allocatable.of(CPU), leaving.allocatable.of(MEMORY)
+    each = leaving.eviction_nanodollars
+    charge = charges.eviction_nanodollars if each is None else each
+    usual, price, total = charges.restart_seconds, leaving.node_nanodollars / _HOUR, 0.0
+    for requests, measured in pods:
+        by_cpu = requests.of(CPU) / cpu if cpu > 0 else 0.0
+        by_memory = requests.of(MEMORY) / memory if memory > 0 else 0.0
+        part = by_cpu if by_cpu > by_memory else by_memory
+        total += (part if part < 1.0 else 1.0) * (usual if measured is None else measured) * price + charge
+    return round(total)
+
+
 def seconds(cost_nanodollars: int, saved_nanodollars: int) -> float:
     """How long a move takes to earn what it cost; never, where it saves nothing."""
     if saved_nanodollars <= 0:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 from dovetail.core import timestamps
 from dovetail.core.catalog import prices
+from dovetail.core.disruption import allow_windows, waves
+from dovetail.core.disruption.allow_windows import NO_WINDOWS, Windows
 from dovetail.core.disruption.budgets import DEFAULT, Budget
 from dovetail.core.disruption.reasons import ConsolidationPolicy
+from dovetail.core.disruption.waves import NO_WAVES, Waves
+from dovetail.core.disruption.zones import UTC, Zone, Zones, only_utc
 from dovetail.core.errors import BadInput, BadValue, shown
 from dovetail.core.nodepools import NodePool
 
@@ -19,8 +23,14 @@ PAYBACK: Final = "dovetail.dev/payback"
 MIN_SAVINGS: Final = "dovetail.dev/min-savings"
 EVICTION_CHARGE: Final = "dovetail.dev/eviction-charge"
 CANARY: Final = "dovetail.dev/rollout-canary"
+TIME_ZONE: Final = "dovetail.dev/timezone"
+RETURN_TO_SPOT: Final = "dovetail.dev/return-to-spot"
+#: Between two times a part of a pool's fallback nodes is returned to spot.
+RETURN_SECONDS: Final = 300.0
+NEVER: Final = "Never"
 #: A move that takes longer than this to earn what it cost is not made.
 PAYBACK_SECONDS: Final = 1800.0
+Value = TypeVar("Value")
 _PERCENT: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?|100)%", re.ASCII)
 
 
@@ -52,6 +62,12 @@ class PoolPolicy:
     #: None while unknown; False where its last machines did not come up (NodeRegistrationHealthy).
     healthy: bool | None = None
     deleting: bool = False
+    #: When nodes may go at all; a pool without windows is always open.
+    windows: Windows = NO_WINDOWS
+    #: How far drift goes before it looks at what it did, after the canary.
+    waves: Waves = NO_WAVES
+    #: Seconds between two returns of fallback nodes to spot, 0 for no such bound; None is Never.
+    return_seconds: float | None = RETURN_SECONDS
 
     @property
     def name(self) -> str:
@@ -69,29 +85,66 @@ class Said:
     thresholds: Thresholds = Thresholds()
     canary: int = 0
     problems: tuple[tuple[str, str], ...] = ()
+    windows: Windows = NO_WINDOWS
+    waves: Waves = NO_WAVES
+    #: Whose clocks schedules are read off; None where the annotation cannot be read.
+    zone: Zone | None = UTC
+    return_seconds: float | None = RETURN_SECONDS
+
+    def applied(self, policy: PoolPolicy) -> PoolPolicy:
+        """The policy with all of it. A schedule whose zone nobody knows allows nothing."""
+        why = dict(self.problems).get(TIME_ZONE, "")
+        budgets = tuple(
+            one if one.schedule is None else replace(one, zone=self.zone or UTC, problem=one.problem or why)
+            for one in policy.budgets
+        )
+        return replace(
+            policy,
+            budgets=budgets,
+            thresholds=self.thresholds,
+            canary=self.canary,
+            windows=self.windows,
+            waves=self.waves,
+            return_seconds=self.return_seconds,
+        )
 
 
-def said(annotations: Mapping[str, str]) -> Said:
-    """Read the annotations; one that cannot be read leaves its setting as it is by default, and is named."""
+def said(annotations: Mapping[str, str], zones: Zones = only_utc) -> Said:
+    """Read the annotations; one that cannot be read leaves its setting as it is by default, and is named.
+
+    Windows are another matter: one that cannot be read never opens. `zones` finds time zones by their names.
+    """
     problems: list[tuple[str, str]] = []
-    payback, least, share, charge, canary = PAYBACK_SECONDS, 0, Fraction(0), None, 0
-    for key in (PAYBACK, MIN_SAVINGS, EVICTION_CHARGE, CANARY):
+
+    def read(key: str, reader: Callable[[str], Value], default: Value) -> Value:
         text = annotations.get(key)
-        if text is None:
-            continue
         try:
-            match key:
-                case "dovetail.dev/payback":
-                    payback = timestamps.duration(text)
-                case "dovetail.dev/min-savings":
-                    least, share = _savings(text)
-                case "dovetail.dev/eviction-charge":
-                    charge = prices.parse_amount(text.removeprefix("$"))
-                case _:
-                    canary = _count(text)
+            return default if text is None else reader(text)
         except BadInput as bad:
             problems.append((key, str(bad)))
-    return Said(Thresholds(payback, least, share, charge), canary, tuple(problems))
+            return default
+
+    least, share = read(MIN_SAVINGS, _savings, (0, Fraction(0)))
+    charge: int | None = read(EVICTION_CHARGE, _amount, None)
+    thresholds = Thresholds(read(PAYBACK, timestamps.duration, PAYBACK_SECONDS), least, share, charge)
+    canary = read(CANARY, _count, 0)
+    rolling = read(waves.ANNOTATION, waves.parse, NO_WAVES)
+    returning: float | None = RETURN_SECONDS
+    returning = read(RETURN_TO_SPOT, _or_never, returning)
+    zone = read(TIME_ZONE, zones, UTC)
+    known = None if any(key == TIME_ZONE for key, _ in problems) else zone
+    text = annotations.get(allow_windows.ANNOTATION)
+    windows = NO_WINDOWS if text is None else allow_windows.read(text, zones, known)
+    problems += ((allow_windows.ANNOTATION, why) for why in windows.problems)
+    return Said(thresholds, canary, tuple(problems), windows, rolling, known, returning)
+
+
+def _or_never(text: str) -> float | None:
+    return None if text == NEVER else timestamps.duration(text)
+
+
+def _amount(text: str) -> int | None:
+    return prices.parse_amount(text.removeprefix("$"))
 
 
 def _savings(text: str) -> tuple[int, Fraction]:

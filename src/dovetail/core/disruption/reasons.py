@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Reason(StrEnum):
@@ -13,11 +14,16 @@ class Reason(StrEnum):
     UNDERUTILIZED = "Underutilized"
     UNHEALTHY = "Unhealthy"
     EXPIRED = "Expired"
+    INTERRUPTED = "Interrupted"
 
     @property
     def is_eventual(self) -> bool:
         """Whether a claim's terminationGracePeriod lets it pass pods that would otherwise hold the node."""
-        return self in (Reason.DRIFTED, Reason.UNHEALTHY, Reason.EXPIRED)
+        return self in (Reason.DRIFTED, Reason.UNHEALTHY, Reason.EXPIRED, Reason.INTERRUPTED)
+
+
+#: The reasons budgets and windows are asked about.
+BUDGETED: Final = (Reason.EMPTY, Reason.DRIFTED, Reason.UNDERUTILIZED, Reason.UNHEALTHY, Reason.EXPIRED)
 
 
 class ConsolidationPolicy(StrEnum):

@@ -12,6 +12,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from dovetail.core.catalog.prices import NANO, dollars
+
 
 class Code(StrEnum):
     # What no method may touch, in the order it is asked.
@@ -47,6 +49,8 @@ class Code(StrEnum):
     MIN_VALUES = "MinValues"
     SPOT_GATE = "SpotToSpotDisabled"
     SPOT_FEW = "SpotToSpotFewTypes"
+    SPOT_RETURN = "ReturnToSpotWaits"
+    NO_PRICE = "NoPrice"
     BALANCED = "BalancedScore"
     LITTLE = "SavesTooLittle"
     PAYBACK = "DoesNotPayBack"
@@ -88,6 +92,8 @@ _SAVES_NOTHING: Final = frozenset(
         Code.MIN_VALUES,
         Code.SPOT_GATE,
         Code.SPOT_FEW,
+        Code.SPOT_RETURN,
+        Code.NO_PRICE,
         Code.LITTLE,
         Code.PAYBACK,
         Code.SWAPS_BACK,
@@ -104,6 +110,8 @@ _REJECTED: Final[Mapping[Code, str]] = MappingProxyType(
 #: Seconds for which the same refusal is not said again.
 _QUIET_LONG, _QUIET_SHORT = 900.0, 120.0
 _SHOWN_PODS: Final = 3
+#: As `round` counts digits of nanodollars.
+_SENTENCE_DIGITS: Final = -5
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,11 @@ def listed(names: Iterable[str]) -> str:
     text = ", ".join(every[:_SHOWN_PODS])
     more = len(every) - _SHOWN_PODS
     return f"{text} and {more} more" if more > 0 else text
+
+
+def money(nanodollars: int) -> str:
+    """Dollars for a sentence: to a hundredth of a cent, and exactly where they are less than a cent."""
+    return f"${dollars(nanodollars if abs(nanodollars) < NANO // 100 else round(nanodollars, _SENTENCE_DIGITS))}"
 
 
 def counted(number: int, noun: str) -> str:

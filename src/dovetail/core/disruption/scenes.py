@@ -13,19 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from dovetail.core import labels
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.disruption.ample import Ample
 from dovetail.core.disruption.drift_checks import consolidatable_at
 from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.footprints import Footprint
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod, PodState
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Claim, Plan, Problem
 from dovetail.core.scheduling.shelf import Shelf
-from dovetail.core.scheduling.solve import replan, solve
+from dovetail.core.scheduling.solve import Packing, replan, solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +47,14 @@ class Settled:
         return self.nodes.get(name)
 
 
-def settle(world: World, shelf: Shelf | None = None) -> Settled:
-    """Plan everything that is under way already, and show it done."""
+def settle(world: World, shelf: Shelf | None = None, residents: Mapping[str, Sequence[Pod]] | None = None) -> Settled:
+    """Plan everything that is under way already, and show it done. `residents` are for who knows them already."""
     problem = world.problem
     if world.taken:
         present = {node.name for node in problem.snapshot.nodes}
         problem = replace(problem, snapshot=problem.snapshot.without(*(world.taken & present)))
     snapshot = problem.snapshot
-    residents: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods:
-        if pod.node is not None and pod.takes_room:
-            residents.setdefault(pod.node, []).append(pod)
+    residents = residents_of(snapshot.pods) if residents is None else residents
     expected: dict[str, list[Pod]] = {}
     leaving = [node.name for node in snapshot.nodes if node.leaving]
     waits = bool(snapshot.pending) or any(pod.moves for name in leaving for pod in residents.get(name, ()))
@@ -64,6 +64,15 @@ def settle(world: World, shelf: Shelf | None = None) -> Settled:
             expected.setdefault(placed.node.name, []).extend(placed.pods)
         problem = carried_out(problem, plan)
     return Settled(problem, residents, expected, {node.name: node for node in problem.snapshot.nodes})
+
+
+def residents_of(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    """Pods by the node they are on."""
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if pod.node is not None and pod.takes_room:
+            found.setdefault(pod.node, []).append(pod)
+    return found
 
 
 def carried_out(problem: Problem, plan: Plan, gone: Iterable[str] = ()) -> Problem:
@@ -176,40 +185,80 @@ def is_closed(world: World, node: Node, saving: bool) -> bool:
     return opens is not None and opens > world.now
 
 
-def scene(world: World, settled: Settled, saving: bool, closing: frozenset[str], shelf: Shelf | None = None) -> Scene:
+def staged(world: World, settled: Settled, saving: bool = False, closing: frozenset[str] = frozenset()) -> Problem:
     """A settled cluster to ask questions of; to `closing` nobody is moved either."""
     snapshot = settled.problem.snapshot
     nodes = tuple(
         replace(one, allocatable=NOTHING) if one.name in closing or is_closed(world, one, saving) else one
         for one in snapshot.nodes
     )
-    return Scene(replace(settled.problem, snapshot=replace(snapshot, nodes=nodes)), shelf)
+    return replace(settled.problem, snapshot=replace(snapshot, nodes=nodes))
 
 
 # ---- questions
 
 
+class Answer:
+    """What a question was answered, and all plans that were compared for it. `parts` is for who divides it up."""
+
+    __slots__ = ("made", "parts", "plan", "prints")
+
+    def __init__(self, plan: Plan, made: tuple[Packing, ...]) -> None:
+        self.plan = plan
+        self.made = made
+        self.parts: tuple[Any, ...] | None = None
+        #: What it rests on, where somebody means to keep it; None also where that cannot be told.
+        self.prints: tuple[Footprint, ...] | None = None
+
+    @property
+    def pods(self) -> int:
+        plan = self.plan
+        return sum(len(one.pods) for some in (plan.placed, plan.claims, plan.refused) for one in some)
+
+
 class Scene:
-    """One compiled cluster. Asking the same again costs nothing; `effort` counts the pods that were planned."""
+    """One compiled cluster. Asking the same again costs nothing.
 
-    __slots__ = ("_known", "_shelf", "compiled", "effort", "problem")
+    `effort` counts the pods that were planned for questions about several nodes at once: those about single ones are
+    asked of every candidate anyway.
+    """
 
-    def __init__(self, problem: Problem, shelf: Shelf | None = None) -> None:
+    __slots__ = ("_ample", "_counted", "_shelf", "answers", "compiled", "effort", "problem")
+
+    def __init__(self, problem: Problem, shelf: Shelf | None = None, compiled: Compiled | None = None) -> None:
         self.problem = problem
-        self.compiled = Compiled(problem, shelf)
+        self.compiled = Compiled(problem, shelf) if compiled is None else compiled
         self.effort = 0
+        self.answers: dict[frozenset[str], Answer] = {}
         self._shelf = shelf
-        self._known: dict[frozenset[str], Plan] = {}
+        self._counted: set[frozenset[str]] = set()
+        self._ample: Ample | None = None
+
+    @property
+    def ample(self) -> Ample:
+        if self._ample is None:
+            self._ample = Ample(self.compiled)
+        return self._ample
 
     def what_if(self, names: Iterable[str]) -> Plan:
         """Where the pods of these nodes would go, were all of them to leave."""
+        return self.answer(names).plan
+
+    def answer(self, names: Iterable[str]) -> Answer:
         key = frozenset(names)
-        found = self._known.get(key)
+        found = self.answers.get(key)
         if found is None:
-            found = self._known[key] = replan(self.compiled, sorted(key))
-            self.effort += sum(len(one.pods) for one in found.placed) + sum(len(one.pods) for one in found.claims)
-            self.effort += sum(len(one.pods) for one in found.refused)
+            made: list[Packing] = []
+            plan = replan(self.compiled, sorted(key), made)
+            found = self.answers[key] = Answer(plan, tuple(made))
+        if len(key) > 1 and key not in self._counted:
+            self._counted.add(key)
+            self.effort += found.pods
         return found
+
+    def asked(self) -> frozenset[frozenset[str]]:
+        """The sets of several nodes that were asked about."""
+        return frozenset(self._counted)
 
     def after(self, plan: Plan, gone: Iterable[str]) -> Scene:
         """The scene with a plan carried out, and these nodes on their way out."""

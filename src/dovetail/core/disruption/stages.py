@@ -9,13 +9,13 @@ from math import ceil
 from types import MappingProxyType
 
 from dovetail.core import labels
-from dovetail.core.disruption.budgets import Ledger, Standing
+from dovetail.core.disruption.budgets import Ledger, Rules, Standing
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Machine, World
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
-from dovetail.core.disruption.scenes import Scene, Settled, carried_out, scene
+from dovetail.core.disruption.scenes import Scene, Settled, carried_out, staged
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING
 from dovetail.core.scheduling.problem import Plan, Refused
 from dovetail.core.scheduling.shelf import Shelf
@@ -52,7 +52,7 @@ class Stage:
         key = (saving, closing)
         found = self._scenes.get(key)
         if found is None:
-            found = self._scenes[key] = scene(self.world, self.settled, saving, closing, self.shelf)
+            found = self._scenes[key] = Scene(staged(self.world, self.settled, saving, closing), self.shelf)
         return found
 
     def after(self, commands: Iterable[Command]) -> Stage:
@@ -74,9 +74,7 @@ class Stage:
     def over_budget(self, one: Candidate, reason: Reason) -> Refusal | None:
         if self.ledger.remaining(one.pool, reason) > 0:
             return None
-        consumed = self.ledger.consumed(one.pool, reason)
-        text = f"NodePool {one.pool} lets no more nodes go now: {self.ledger.allowance(one.pool, reason)}"
-        return Refusal(Code.BUDGET, f"{text}, {consumed} are away")
+        return Refusal(Code.BUDGET, self.ledger.sentence(one.pool, reason))
 
 
 def plan_of(stage: Stage, commands: Iterable[Command]) -> Plan:
@@ -128,7 +126,12 @@ def is_away(machine: Machine, world: World) -> bool:
 
 
 def ledger(world: World) -> Ledger:
-    return Ledger({name: policy.budgets for name, policy in world.pools.items()}, standings(world), world.now)
+    rules = Rules(
+        {name: policy.budgets for name, policy in world.pools.items()},
+        {name: policy.windows for name, policy in world.pools.items()},
+        world.cluster,
+    )
+    return Ledger(rules, standings(world), world.now)
 
 
 @dataclass(frozen=True, slots=True)

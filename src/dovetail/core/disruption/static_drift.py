@@ -12,6 +12,7 @@ from typing import Final
 
 from dovetail.core import conditions, labels
 from dovetail.core.catalog.layers import Catalog
+from dovetail.core.disruption import rollouts
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command, Group
 from dovetail.core.disruption.drifting import reservation_of
@@ -60,6 +61,9 @@ def _of_pool(stage: Stage, ranked: Sequence[Candidate]) -> Outcome:
     if counts.active + counts.pending > (policy.pool.replicas or 0):
         text = f"NodePool {policy.name} has more nodes than its replicas; it is scaled down first"
         return Outcome((), refusals | {one.name: Refusal(Code.TRIM_FIRST, text) for one in free})
+    gate = rollouts.gate(stage.world, policy)
+    refusals |= {one.name: gate.refusal for one in free[gate.room :]}
+    free = free[: gate.room]
     if stage.world.gates.terminate_first_drift and is_full(policy, stage.world.problem.catalogs):
         return _through_reservations(stage, free, refusals)
     room = staging_room(stage, policy)

@@ -7,11 +7,12 @@ part of it that no longer holds is dropped, independent parts go on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.core.disruption import consolidation, emptiness
-from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, look
+from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, Looked, look
 from dovetail.core.disruption.commands import Command, Group, split
 from dovetail.core.disruption.consolidation import Setting
 from dovetail.core.disruption.drifting import judge_of
@@ -24,6 +25,7 @@ from dovetail.core.disruption.stages import Stage, ledger
 from dovetail.core.scheduling.shelf import Shelf
 
 SETTLING_SECONDS: Final = 15.0
+_WITHOUT_BUDGET: Final = frozenset({Reason.EXPIRED, Reason.INTERRUPTED})
 #: What is done though, or because, its pods have nowhere to go just now.
 _NOT_ASKED: Final = frozenset({Decision.TERMINATE_FIRST, Decision.REBOOT})
 
@@ -50,18 +52,22 @@ def judge_again(command: Command, world: World, shelf: Shelf | None = None) -> A
     settled = settle(world, shelf)
     rules = REPAIR_RULES if command.reason is Reason.UNHEALTHY else None
     looked = look(world, settled) if rules is None else look(world, settled, rules)
-    gone = [name for name in command.names if name not in looked.candidates]
-    if gone:
-        # A part of a command may only go on by itself if it needs nothing that was meant for another part.
-        why = looked.refusals.get(gone[0], Refusal(Code.CHURN, "node is gone"))
-        return Again((), ((command.names, Refusal(Code.CHURN, f"{gone[0]}: {why.text}")),))
     stage = Stage(world, settled, looked.candidates, ledger(world), shelf)
-    changed = _changed(command, stage)
+    changed = _missing(command, looked) or _changed(command, stage)
     if changed is not None:
         return Again((), ((command.names, changed),))
     if command.decision in _NOT_ASKED or command.templates or not command.evicted or command.reason is Reason.EMPTY:
         return Again((command,))
     return _asked_again(command, stage)
+
+
+def _missing(command: Command, looked: Looked) -> Refusal | None:
+    """A part of a command may only go on by itself if it needs nothing that was meant for another part."""
+    gone = next((name for name in command.names if name not in looked.candidates), None)
+    if gone is None:
+        return None
+    why = looked.refusals.get(gone, Refusal(Code.CHURN, "node is gone"))
+    return Refusal(Code.CHURN, f"{gone}: {why.text}")
 
 
 def _changed(command: Command, stage: Stage) -> Refusal | None:
@@ -73,13 +79,13 @@ def _changed(command: Command, stage: Stage) -> Refusal | None:
         if found is not None:
             return found
         counts[one.pool] = counts.get(one.pool, 0) + 1
-    if command.reason is not Reason.EXPIRED and not stage.ledger.takes(counts, command.reason):
+    if command.reason not in _WITHOUT_BUDGET and not stage.ledger.takes(counts, command.reason):
         if command.reason is Reason.UNHEALTHY and not any(
             stage.candidates[name].machine.is_initialized for name in command.names
         ):
             return None
         pool = command.pools[0]
-        return Refusal(Code.BUDGET, f"NodePool {pool}: {stage.ledger.allowance(pool, command.reason)}")
+        return Refusal(Code.BUDGET, stage.ledger.sentence(pool, command.reason))
     return None
 
 
@@ -101,7 +107,7 @@ def _still(one: Candidate, reason: Reason, stage: Stage) -> Refusal | None:
         case Reason.UNHEALTHY:
             well = diagnosed(one.machine, stage.world) is None
             return Refusal(Code.CHURN, f"{one.name} is well again") if well else None
-        case Reason.EXPIRED:
+        case Reason.EXPIRED | Reason.INTERRUPTED:
             return None
 
 
@@ -117,15 +123,74 @@ def _asked_again(command: Command, stage: Stage) -> Again:
         found = consolidation.judged(group, some, setting) if saving else judge(group, some)
         if isinstance(found, Refusal):
             refusals.append((group.names, found))
-        elif saving and (worse := _worse(command, group)) is not None:
+        elif saving and (worse := _worse(group, len(command.replacements))) is not None:
             refusals.append((group.names, worse))
         else:
             commands.append(found)
     return Again(tuple(commands), tuple(refusals))
 
 
-def _worse(command: Command, group: Group) -> Refusal | None:
+def _worse(group: Group, machines: int) -> Refusal | None:
     """What was to be given up for nothing, or for few machines, now needs more of them."""
-    if len(group.claims) <= len(command.replacements):
+    if len(group.claims) <= machines:
         return None
-    return Refusal(Code.CHURN, f"it would now need {len(group.claims)} new nodes, not {len(command.replacements)}")
+    return Refusal(Code.CHURN, f"it would now need {len(group.claims)} new nodes, not {machines}")
+
+
+# ---- many at once
+
+
+def judge_all(commands: Iterable[Command], world: World, shelf: Shelf | None = None) -> tuple[Again, ...]:
+    """Judge commands that save money beside one another, in their order: one what-if about all of them together.
+
+    Those whose part of it fails are dropped, and the rest is asked about again. Two of them whose pods now share a
+    machine go on as one, in the place of the first.
+    """
+    chosen = tuple(commands)
+    settled = settle(world, shelf)
+    looked = look(world, settled)
+    stage = Stage(world, settled, looked.candidates, ledger(world), shelf)
+    found: dict[int, Again] = {}
+    asked: list[int] = []
+    for number, command in enumerate(chosen):
+        refusal = _missing(command, looked) or _changed(command, stage)
+        if refusal is not None:
+            found[number] = Again((), ((command.names, refusal),))
+            continue
+        for one in command.candidates:
+            stage.ledger.take(one.pool)
+        if command.reason is Reason.EMPTY or not command.evicted:
+            found[number] = Again((command,))
+        else:
+            asked.append(number)
+    going = [command for one in found.values() for command in one.commands]
+    found |= _together({number: chosen[number] for number in asked}, stage, stage.after(going))
+    return tuple(found[number] for number in range(len(chosen)))
+
+
+def _together(commands: Mapping[int, Command], stage: Stage, after: Stage) -> dict[int, Again]:
+    """`stage` has the candidates as they are, `after` the cluster without those that go in any case."""
+    found: dict[int, Again] = {}
+    left = dict(commands)
+    setting = Setting(stage.world, consolidation.totals(stage.world, stage.settled, stage.candidates))
+    while left:
+        owners = {name: number for number, command in left.items() for name in command.names}
+        answers = [
+            (group, consolidation.judged(group, [stage.candidates[name] for name in group.names], setting))
+            for group in split(after.scene(saving=True).what_if(owners), owners)
+        ]
+        refused: dict[int, Refusal] = {}
+        for group, answer in answers:
+            numbers = {owners[name] for name in group.names}
+            worse = _worse(group, sum(len(left[number].replacements) for number in numbers))
+            refusal = answer if isinstance(answer, Refusal) else worse
+            refused.update({} if refusal is None else dict.fromkeys(numbers, refusal))
+        if not refused:
+            found |= {number: Again(()) for number in left}
+            for group, answer in answers:
+                first = min(owners[name] for name in group.names)
+                found[first] = Again((*found[first].commands, *([answer] if isinstance(answer, Command) else ())))
+            break
+        for number, refusal in refused.items():
+            found[number] = Again((), ((left.pop(number).names, refusal),))
+    return found

@@ -17,10 +17,13 @@ from dovetail.core.lifecycle import reasons
 from dovetail.core.nodeclaims import NodeClaim
 
 SPOT: Final = "spot_interrupted"
+#: The cloud thinks that it may take the machine away before long; nothing has to happen at once.
+REBALANCE: Final = "rebalance_recommended"
 #: What a cloud may say, with the event that tells people of it.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         SPOT: ("SpotInterrupted", "Spot interruption warning was triggered"),
+        REBALANCE: ("SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
         "instance_stopped": ("InstanceStopping", "Instance is stopping"),
         "instance_terminated": ("InstanceTerminating", "Instance is terminating"),
         "capacity_reservation_interrupted": (

@@ -1,16 +1,17 @@
-"""Launching: the order goes to the cloud, and what it answers is written down before anything else happens (§2.3)."""
+"""Launching: the order goes to the cloud, and what it answers is written down: at once, or a moment later together
+with the machine's joining (§2.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Condition, Moment, Status
 from dovetail.core.effects import Count, Delete, Effect, Ref, SaveClaim, Say, Step
-from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, NoCapacity, Outcome
+from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, NoCapacity
 from dovetail.core.lifecycle import reasons
 from dovetail.core.nodeclaims import CLAIM_CONDITIONS, LAUNCHED, NodeClaim
 
@@ -18,13 +19,25 @@ from dovetail.core.nodeclaims import CLAIM_CONDITIONS, LAUNCHED, NodeClaim
 LONGEST: Final = 1024
 #: A launch that failed is tried again after this long; whoever tries doubles it.
 RETRY_SECONDS: Final = 1.0
+#: A machine whose Node is there within so long of being bought is written down when that Node can be used, or so long
+#: after it was bought.
+JOINS_SECONDS: Final = 1.0
+USABLE_SECONDS: Final = 20.0
+
+Refusal = NoCapacity | ClassNotReady | LaunchProblem
 
 
-def bought(claim: NodeClaim, outcome: Outcome, now: float, pods: Iterable[Ref] = ()) -> Step:
-    """What an answer of the cloud means for the claim. `pods` are those that were planned onto it and still wait."""
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """A machine that its claim does not speak of yet, and when it was bought."""
+
+    instance: Instance
+    at: float
+
+
+def refused(claim: NodeClaim, outcome: Refusal, now: float, pods: Iterable[Ref] = ()) -> Step:
+    """What it means that nothing was bought. `pods` are those that were planned onto the claim and still wait."""
     match outcome:
-        case Instance():
-            return Step((SaveClaim(claim, _launched(claim, outcome, now)),))
         case NoCapacity(message):
             said = cut(f"NodeClaim {claim.name} event: {message}")
             effects: list[Effect] = [
@@ -57,8 +70,8 @@ def cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def _launched(claim: NodeClaim, instance: Instance, now: float) -> NodeClaim:
-    """Labels of the cloud with the claim's own on top; annotations the other way round."""
+def launched(claim: NodeClaim, instance: Instance, now: float) -> NodeClaim:
+    """The claim with its machine: labels of the cloud with the claim's own on top; annotations the other way round."""
     labels = {**instance.labels, **claim.meta.labels}
     annotations = {**claim.meta.annotations, **instance.annotations}
     about = replace(claim.meta, labels=MappingProxyType(labels), annotations=MappingProxyType(annotations))

@@ -21,6 +21,8 @@ from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, POD
 VALIDATED: Final = "ValidationSucceeded"
 CLASS_READY: Final = "NodeClassReady"
 REGISTRATION_HEALTHY: Final = "NodeRegistrationHealthy"
+#: False where a budget or another setting of disruption cannot be read; not there where all of them can.
+DISRUPTION_READ: Final = "DisruptionSettingsValid"
 POOL_CONDITIONS: Final = ConditionSet("Ready", (VALIDATED, CLASS_READY))
 NODES: Final = "nodes"
 #: What a pool without nodes has.
@@ -45,6 +47,8 @@ class PoolRecord:
     nodes: int = 0
     resources: Resources = NOTHING
     class_generation: int = 0
+    #: `spec.disruption` as it is written: what it means is read one storey up.
+    disruption: Mapping[str, object] = field(default_factory=lambda: NO_LABELS)
 
     @property
     def name(self) -> str:
@@ -66,6 +70,15 @@ def judged(record: PoolRecord, node_class: ClassState | None, now: float) -> Poo
     held = conditions.put(record.conditions, _validated(record), at)
     held = conditions.put(held, _class_ready(record, node_class), at)
     return replace(record, conditions=POOL_CONDITIONS.complete(held, record.meta.created, at))
+
+
+def disruption_told(record: PoolRecord, problem: str, now: float) -> PoolRecord:
+    """The pool saying what of its disruption settings nobody can read. It stays usable: only they do without."""
+    held = conditions.without(record.conditions, DISRUPTION_READ)
+    if problem:
+        told = Condition(DISRUPTION_READ, Status.FALSE, "UnreadableSettings", problem)
+        held = conditions.put(record.conditions, told, Moment(now, record.meta.generation))
+    return replace(record, conditions=_root_last(held))
 
 
 def _validated(record: PoolRecord) -> Condition:

@@ -1,6 +1,7 @@
 """One look at a claim that is not being deleted: launch, registration, initialization, liveness, in that order (§2.2).
 
-All of them are looked at every time, and what they find is written once: one patch of the Node, one of the claim.
+All of them are looked at every time, and what they find is written once: one patch of the Node, one of the claim. The
+Node comes first: pods wait for it, and nobody waits for the claim.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from dataclasses import replace
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Moment
-from dovetail.core.effects import Effect, Launch, SaveClaim, Step, soonest
-from dovetail.core.lifecycle import hydration, liveness, registration, upkeep
+from dovetail.core.effects import Effect, Launch, SaveClaim, Step
+from dovetail.core.lifecycle import hydration, launch, liveness, registration, upkeep
+from dovetail.core.lifecycle.launch import Bought
 from dovetail.core.nodeclaims import (
     CLAIM_CONDITIONS,
     FINALIZER,
@@ -22,8 +24,9 @@ from dovetail.core.nodeclaims import (
 )
 
 
-def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Step:
-    """What to do about a claim; `nodes` are those with its provider id."""
+def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, bought: Bought | None = None) -> Step:
+    """What to do about a claim; `nodes` are those with its provider id, or with that of the machine that was `bought`
+    for it and that it does not speak of yet."""
     held = hydration.hydrated(claim)
     if FINALIZER not in claim.meta.finalizers:
         held = replace(held, meta=replace(held.meta, finalizers=(*claim.meta.finalizers, FINALIZER)))
@@ -32,12 +35,25 @@ def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Step
     alive = liveness.judged(claim, now)
     if alive.effects:
         return alive
-    if not claim.is_true(LAUNCHED):
+    if claim.is_true(LAUNCHED):
+        return _joined(claim, claim, nodes, now)
+    if bought is None:
         return Step((Launch(claim),), alive.again)
-    return _joined(claim, nodes, now, alive.again)
+    return _bought(claim, bought, nodes, now)
 
 
-def _joined(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, again: float | None) -> Step:
+def _bought(claim: NodeClaim, bought: Bought, nodes: tuple[NodeObject, ...], now: float) -> Step:
+    """A machine that joins as soon as it is bought is waited for, and written down when it can be used: one write to
+    its Node and one to its claim, where there would be two and three."""
+    left = bought.at - now + (launch.USABLE_SECONDS if nodes else launch.JOINS_SECONDS)
+    known = launch.launched(claim, bought.instance, bought.at)
+    if left > 0 and (not nodes or (len(nodes) == 1 and not registration.is_up(known, nodes[0]))):
+        return Step((), left)
+    return _joined(claim, known, nodes, now)
+
+
+def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Step:
+    """`before` is what is written of the claim, `claim` what is known."""
     node = nodes[0] if len(nodes) == 1 else None
     known, synced = registration.register(claim, nodes, now)
     effects: list[Effect] = []
@@ -54,9 +70,9 @@ def _joined(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, again: 
     at = Moment(now, claim.meta.generation)
     complete = _current(CLAIM_CONDITIONS.complete(known.conditions, claim.meta.created, at), at)
     known = replace(known, conditions=complete)
-    if known != claim:
-        effects.append(SaveClaim(claim, known))
-    return Step(tuple(effects), soonest(again))
+    if known != before:
+        effects.append(SaveClaim(before, known))
+    return Step(tuple(effects), liveness.judged(claim, now).again)
 
 
 def _current(held: conditions.Conditions, at: Moment) -> conditions.Conditions:

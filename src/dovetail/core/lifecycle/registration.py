@@ -118,6 +118,12 @@ def initialize(claim: NodeClaim, node: NodeObject | None, now: float) -> tuple[N
     return known, replace(node, meta=replace(node.meta, labels=labels))
 
 
+def is_up(claim: NodeClaim, node: NodeObject) -> bool:
+    """Whether a Node wants nothing more but to be registered. Its startup taints go later, by other hands."""
+    plain = replace(claim, startup_taints=())
+    return _obstacle(plain, _synced(plain, node)) is None
+
+
 def _obstacle(claim: NodeClaim, node: NodeObject | None) -> tuple[str, str] | None:
     """The first thing that keeps a Node from being used."""
     if node is None:

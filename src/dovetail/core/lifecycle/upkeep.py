@@ -48,13 +48,20 @@ def expired(claim: NodeClaim, pods: int, now: float) -> Step:
     return Step(tuple(effects))
 
 
-def pods_moved(claim: NodeClaim, now: float) -> NodeClaim:
-    """The claim with the time at which pods last came or went; itself where that was said less than ten seconds ago,
-    since saying it is a write."""
-    last = claim.last_pod_event
-    if last is not None and 0 <= now - last < POD_EVENT_SECONDS:
-        return claim
-    return replace(claim, last_pod_event=float(int(now)))
+def pods_moved(claim: NodeClaim, at: float) -> NodeClaim:
+    """The claim with the time at which pods last came or went."""
+    return replace(claim, last_pod_event=float(int(at)))
+
+
+def pods_moved_after(claim: NodeClaim, at: float, said: float, now: float) -> float | None:
+    """In how many seconds to say that pods came or went at that time; None where it was said, and before the Node can
+    be used, which says it too. Saying it is a write, and so it is said at most every ten seconds (`said` is when it was
+    last), the first time ten seconds after initialization."""
+    up = conditions.found(claim.conditions, INITIALIZED)
+    if up is None or up.status is not Status.TRUE or pods_moved(claim, at).last_pod_event == claim.last_pod_event:
+        return None
+    last = max(up.since, said, claim.last_pod_event or 0.0)
+    return max(0.0, last + POD_EVENT_SECONDS - now) if now >= last else 0.0
 
 
 def vanished(

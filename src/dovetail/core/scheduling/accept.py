@@ -6,19 +6,20 @@ refuses for a reason that can only get worse is struck off the ticket for good.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.pods import Volumes
 from dovetail.core.requirements import Requirements, does_not_exist
 from dovetail.core.scheduling.board import Bin, Board, ClaimBin
-from dovetail.core.scheduling.domains import Allowed
+from dovetail.core.scheduling.bonds import Allowed
 from dovetail.core.scheduling.flexibility import met, reached
-from dovetail.core.scheduling.index import Thresholds
+from dovetail.core.scheduling.quotas import Quotas
 from dovetail.core.scheduling.reserve import units
+from dovetail.core.scheduling.room import holding, most_held
 from dovetail.core.scheduling.states import State
-from dovetail.core.scheduling.tickets import Demand, Quotas, Ticket
+from dovetail.core.scheduling.tickets import Ticket
 
 
 class Acceptor:
@@ -33,8 +34,8 @@ class Acceptor:
         board = self.board
         count = most
         if most > 1:
-            for column, amount in ticket.demands:
-                count = min(count, board.room[column][number] // amount)
+            for column, amount in enumerate(ticket.demands):
+                count = min(count, board.room[column][number] // amount) if amount else count
         if not ticket.plain:
             bin_ = board.node(number)
             if bin_.clashes(ticket.shape.ports) or not self._attachable(bin_, ticket.shape.volumes):
@@ -61,20 +62,21 @@ class Acceptor:
             ticket.dead |= 1 << number
             return 0
         types = bin_.types if ticket.plain else bin_.types & self._fixed(ticket, bin_.pool, bin_)
-        room = _Room(types, ticket.demands, board.thresholds[bin_.pool], bin_.used)
-        base = room.types_for(1)
+        tables = board.thresholds[bin_.pool]
+        base = holding(types, ticket.demands, tables, bin_.used, 1)
         if not base:
             ticket.dead |= 1 << number
             return 0
         free = not bin_.reserved and not bin_.min_values and board.limits[bin_.pool] is None
-        for chosen in self._settled(ticket, state, where):
+        for chosen in self._settled(ticket, state, where) if where or not ticket.plain else (state,):
             allowance = most if ticket.quotas is None else _rationed(chosen, ticket.quotas, most)
             accepts = chosen.market.__and__ if free else self._accepting(bin_, chosen)
-            if allowance > 0 and (types := accepts(base)):
+            if allowance > 0 and (accepted := accepts(base)):
                 count = 1
                 if allowance > 1:
-                    types, count = _largest(room, accepts, types, allowance)
-                self._book(bin_, chosen, types, ticket, count)
+                    types_for = partial(holding, types, ticket.demands, tables, bin_.used)
+                    accepted, count = most_held(types_for, accepts, accepted, allowance)
+                self._book(bin_, chosen, accepted, ticket, count)
                 return count
         if not where:
             ticket.dead |= 1 << number
@@ -85,8 +87,8 @@ class Acceptor:
     ) -> tuple[int, int]:
         """Open a claim for as many as it takes: its number and the count."""
         board = self.board
-        room = self._whole(ticket, pool)
-        base = room.types_for(1)
+        types_for = self._whole(ticket, pool)
+        base = types_for(1)
         if not base:
             return 0, 0
         for chosen in self._settled(ticket, start, where):
@@ -102,7 +104,7 @@ class Acceptor:
                 if not types:
                     continue
                 allowance = most if ticket.quotas is None else max(1, _rationed(chosen, ticket.quotas, most))
-                types, count = _largest(room, accepts, types, allowance)
+                types, count = most_held(types_for, accepts, types, allowance)
                 opened = board.open_claim(pool, chosen, types, ticket.demands, count)
                 if not ticket.plain:
                     opened.occupy(ticket.shape)
@@ -120,11 +122,11 @@ class Acceptor:
         left = set(values)
         for pool, start in ticket.pools.items():
             limit = self.board.limits[pool]
-            large_enough = self._whole(ticket, pool).types_for(1)
+            large_enough, wanted = self._whole(ticket, pool)(1), start.min_values
             for value in left.intersection(start.domains(key) or ()):
                 state = start.pinned(key, value)
                 types = state.market & large_enough if state is not None else 0
-                if state is not None and types and met(state.index, state, types, start.min_values):
+                if state is not None and types and (not wanted or met(state.index, state, types, wanted)):
                     pods = pods if limit is None else min(pods, limit.lasts_for(types))
                     left.discard(value)
         return 0 if left else pods
@@ -223,10 +225,10 @@ class Acceptor:
 
     # ---- resources
 
-    def _whole(self, ticket: Ticket, pool: int) -> _Room:
-        """What a pool's types have while nothing is on them."""
+    def _whole(self, ticket: Ticket, pool: int) -> Callable[[int], int]:
+        """The types of a pool that have room for so many while nothing is on them."""
         types = self.board.index(pool).all_types if ticket.plain else self._fixed(ticket, pool, None)
-        return _Room(types, ticket.demands, self.board.thresholds[pool], self.board.unused)
+        return partial(holding, types, ticket.demands, self.board.thresholds[pool], self.board.unused)
 
     def _fixed(self, ticket: Ticket, pool: int, bin_: ClaimBin | None) -> int:
         """The types that a pod's ports and volumes leave, however many of it there are."""
@@ -238,57 +240,6 @@ class Acceptor:
             attached = (bin_ or Bin(-1)).attached_with(ticket.shape.volumes)
             types &= index.attaching({driver: len(found) for driver, found in attached.items()})
         return types
-
-
-class _Room:
-    """The types that have room for some pods beside what is used already."""
-
-    __slots__ = ("_demands", "_tables", "_types", "_used")
-
-    def __init__(
-        self, types: int, demands: tuple[Demand, ...], tables: Sequence[Thresholds], used: Sequence[int]
-    ) -> None:
-        self._types = types
-        self._demands = demands
-        self._tables = tables
-        self._used = used
-
-    def types_for(self, many: int) -> int:
-        types, tables, used = self._types, self._tables, self._used
-        for column, amount in self._demands:
-            amounts, masks = tables[column]
-            types &= masks[bisect_left(amounts, used[column] + amount * many)]
-            if not types:
-                return 0
-        return types
-
-
-def _largest(room: _Room, accepts: Callable[[int], int], types: int, most: int) -> tuple[int, int]:
-    """The largest count up to `most` that is accepted, and the types it leaves.
-
-    One is known to be accepted and to leave `types`; more is never easier. All at once is tried first, as often that is
-    what was asked for; then the steps double and close in.
-    """
-    if most == 1:
-        return types, 1
-    if found := accepts(room.types_for(most)):
-        return found, most
-    low, step, high = 1, 1, most - 1
-    while low < high:
-        middle = min(high, low + step)
-        found = accepts(room.types_for(middle))
-        if not found:
-            high = middle - 1
-            break
-        types, low, step = found, middle, step * 2
-    while low < high:
-        middle = (low + high + 1) // 2
-        found = accepts(room.types_for(middle))
-        if found:
-            types, low = found, middle
-        else:
-            high = middle - 1
-    return types, low
 
 
 def _rationed(state: State, quotas: Quotas, most: int) -> int:

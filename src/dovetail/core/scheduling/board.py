@@ -7,7 +7,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from dovetail.core.pods import HostPort, Pod, Shape, Volumes
@@ -16,7 +16,7 @@ from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.limits import PoolLimit
 from dovetail.core.scheduling.reserve import Reservations
 from dovetail.core.scheduling.states import State
-from dovetail.core.scheduling.tickets import Demand
+from dovetail.core.scheduling.tickets import Demands
 
 _NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
@@ -68,26 +68,33 @@ class ClaimBin(Bin):
         self.min_values: tuple[tuple[str, int], ...] = ()
         self.relaxed = False
 
+    def twin(self, number: int) -> ClaimBin:
+        """Another like this, with nobody on it yet; for one without ports and volumes."""
+        found = ClaimBin(number, self.pool, self.state, self.types, 0)
+        found.used, found.top = self.used.copy(), self.top.copy()
+        found.min_values, found.relaxed = self.min_values, self.relaxed
+        return found
+
 
 class Board:
     """All bins, and which of them could be where."""
 
-    def __init__(self, compiled: Compiled, columns: dict[str, int], without: Iterable[int]) -> None:
+    def __init__(self, compiled: Compiled, names: Sequence[str], without: Iterable[int]) -> None:
         self.compiled = compiled
-        self.columns = columns
-        self.names = tuple(columns)
+        #: The resources anybody asks for; the columns of all vectors.
+        self.names = tuple(names)
         table = compiled.table
         self.node_count = len(table.nodes)
         #: Nodes that stay otherwise, and leave in this plan.
         self.gone = tuple(sorted(number for number in set(without) if table.open >> number & 1))
         gone = sum(1 << number for number in self.gone)
         self.open_nodes = table.open & ~table.overdrawn & ~gone
-        self.levels = [compiled.levels(name) for name in columns]
+        self.levels = [compiled.levels(name) for name in self.names]
         #: By pool and column: amounts that occur among its types, and the types that hold as much.
-        self.thresholds = [[index.thresholds(name) for name in columns] for index in compiled.indexes]
-        self.unused = [0] * len(columns)
+        self.thresholds = [[index.thresholds(name) for name in self.names] for index in compiled.indexes]
+        self.unused = [0] * len(self.names)
         #: By column, how much room each existing node has left.
-        self.room = [compiled.table.column(name).copy() for name in columns]
+        self.room = [compiled.table.column(name).copy() for name in self.names]
         #: By node, the pods planned onto it; and nodes whose ports or volumes somebody has asked about.
         self.placed: dict[int, list[Pod]] = {}
         self._nodes: dict[int, Bin] = {}
@@ -123,23 +130,34 @@ class Board:
     def claim(self, number: int) -> ClaimBin:
         return self.claims[number - self.node_count]
 
-    def open_claim(self, pool: int, state: State, types: int, demands: tuple[Demand, ...], count: int) -> ClaimBin:
+    def open_claim(self, pool: int, state: State, types: int, demands: Demands, count: int) -> ClaimBin:
         """A new claim with its first pods on it."""
         number = self.node_count + len(self.claims)
         found = ClaimBin(number, pool, state, types, len(self.names))
         self.claims.append(found)
-        bit = 1 << number
-        self.claims_of[pool] |= bit
-        for column, amount in demands:
-            found.used[column] = amount * count
+        found.used = [amount * count for amount in demands]
         index = self.compiled.indexes[pool]
         for column, name in enumerate(self.names):
-            top = found.top[column] = index.largest(name, types)
-            self.levels[column].enter(number, top - found.used[column])
-        for key, values in self.where.items():
-            for value in state.domains(key) or ():
-                values[value] = values.get(value, 0) | bit
+            found.top[column] = index.largest(name, types)
+        self._enter(found, 1 << number)
         return found
+
+    def open_more(self, like: ClaimBin, times: int) -> Sequence[ClaimBin]:
+        """So many more claims like one that was just opened; the same pods are to be on each."""
+        first = self.node_count + len(self.claims)
+        found = [like.twin(number) for number in range(first, first + times)]
+        self.claims += found
+        self._enter(like, (1 << times) - 1 << first)
+        return found
+
+    def _enter(self, like: ClaimBin, bins: int) -> None:
+        """List new claims that are like this one."""
+        self.claims_of[like.pool] |= bins
+        for column, levels in enumerate(self.levels):
+            levels.enter(bins, like.top[column] - like.used[column])
+        for key, values in self.where.items():
+            for value in like.state.domains(key) or ():
+                values[value] = values.get(value, 0) | bins
 
     def narrow(self, bin_: ClaimBin, state: State) -> None:
         """The claim's labels are more decided than before."""
@@ -158,18 +176,19 @@ class Board:
                         values[value] = values.get(value, 0) | bit
         bin_.state = state
 
-    def charge_node(self, number: int, demands: tuple[Demand, ...], count: int) -> None:
-        for column, amount in demands:
-            room = self.room[column]
-            before = room[number]
-            room[number] = before - amount * count
-            self.levels[column].move(number, before, before - amount * count)
+    def charge_node(self, number: int, demands: Demands, count: int) -> None:
+        for column, amount in enumerate(demands):
+            if amount:
+                room = self.room[column]
+                before = room[number]
+                room[number] = before - amount * count
+                self.levels[column].move(number, before, before - amount * count)
 
-    def charge_claim(self, bin_: ClaimBin, demands: tuple[Demand, ...], count: int) -> None:
-        for column, amount in demands:
-            before = bin_.top[column] - bin_.used[column]
-            used = bin_.used[column] = bin_.used[column] + amount * count
-            levels = self.levels[column]
-            if bin_.top[column] - used < levels.plenty:
-                top = bin_.top[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
-                levels.move(bin_.number, before, top - used)
+    def charge_claim(self, bin_: ClaimBin, demands: Demands, count: int) -> None:
+        tops, used = bin_.top, bin_.used
+        for column, amount in enumerate(demands):
+            before, top, levels = used[column], tops[column], self.levels[column]
+            now = used[column] = before + amount * count
+            if amount and top - now < levels.plenty:
+                tops[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
+                levels.move(bin_.number, top - before, tops[column] - now)

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
+from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
-from dovetail.core.scheduling.families import Family, Known, Terms, family_key
+from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, kin_key
 from dovetail.core.scheduling.groups import GroupKey
 from dovetail.core.scheduling.index import PoolIndex, bits
 from dovetail.core.scheduling.levels import Levels
-from dovetail.core.scheduling.nodetable import NodeTable
+from dovetail.core.scheduling.nodetable import DAEMONSET, NodeTable
 from dovetail.core.scheduling.problem import Problem
 from dovetail.core.scheduling.shelf import Shelf
 from dovetail.core.scheduling.states import State, States
-from dovetail.core.scheduling.tickets import Demand
-from dovetail.core.scheduling.topology import Topology
+from dovetail.core.scheduling.tickets import Demands
+from dovetail.core.scheduling.topology import Face, Topology
 from dovetail.core.taints import Effect, untolerated
 
 
@@ -38,17 +39,27 @@ class Compiled:
         self.table = NodeTable(snapshot.nodes, snapshot.pods, snapshot.daemons)
         taints = (*(one for index in self.indexes for one in index.pool.taints), *self.table.taints)
         self._soft_taints = any(one.effect is Effect.PREFER_NO_SCHEDULE for one in taints)
-        self._waiting = [pod for pod in snapshot.pods if pod.state is PodState.PENDING]
-        shapes = {id(pod.shape): pod.shape for pod in self._waiting}
-        self.topology = Topology(self.table, self.states, snapshot.namespaces, shapes.values())
-        #: By identity, as hashing a shape is slow; shapes are kept, so that an identity stays its own.
-        self._known: dict[int, Known] = {}
-        self._kept: list[Shape] = []
-        self._families: dict[tuple[object, ...], Family] = {}
+        #: The pods that wait, a list for each shape.
+        self._waiting = _by_shape(pod for pod in snapshot.pods if pod.state is PodState.PENDING)
+        self._meet()
         self._leaving = tuple(number for number, node in enumerate(self.table.nodes) if node.leaving)
-        self._demands: dict[tuple[str, ...], dict[int, tuple[Demand, ...]]] = {}
         self._levels: dict[str, Levels] = {}
         self._usage: dict[str, Resources] | None = None
+
+    def _meet(self) -> None:
+        """Begin to know the shapes."""
+        self._kin: dict[tuple[object, ...], Kin] = {}
+        #: By identity, as hashing a shape is slow; shapes are kept, so that an identity stays its own.
+        self._kin_of = {id(pods[0].shape): self._kin_like(pods[0].shape) for pods in self._waiting}
+        self._known: dict[int, Known] = {}
+        self._kept: list[Shape] = []
+        self._families: dict[tuple[Kin, Face], Family] = {}
+        self._members: dict[tuple[object, ...], Known] = {}
+        self._sizes: dict[Resources, Size] = {}
+        self._demands: dict[tuple[str, ...], dict[Size, Demands]] = {}
+        self._pools: dict[Ask, dict[int, State]] = {}
+        alike = (kin.shape for kin in self._kin.values())
+        self.topology = Topology(self.table, self.states, self.problem.snapshot.namespaces, alike)
 
     def limited(self, types: Mapping[str, int]) -> Compiled:
         """The same problem with only these types for sale, as bits by pool.
@@ -59,30 +70,51 @@ class Compiled:
         chosen = ((one, types.get(one.index.pool.name)) for one in self.states)
         other.states = tuple(one if mask is None else States(one.index.limited(mask)) for one, mask in chosen)
         other.indexes = tuple(one.index for one in other.states)
-        other._known, other._kept, other._families, other._demands = {}, [], {}, {}
+        other._pools = {}
+        return other
+
+    def changed(
+        self, problem: Problem, rooms: Mapping[int, Node], gone: Sequence[Pod], come: Sequence[Pod]
+    ) -> Compiled | None:
+        """The compilation of a problem that differs in a few pods, and in what pods may have of some nodes, by number.
+
+        It costs what differs; None where all has to be looked at anew, which is for what few pods have.
+        """
+        if any(_bears_on_more(pod, problem) for pod in (*gone, *come)) or any(
+            one.shape.volumes.attached for one in gone
+        ):
+            return None
+        other = copy(self)
+        other.problem = problem
+        other.table, same = self.table.changed(rooms, gone, come)
+        other._levels = {}
+        if same:
+            shapes = {id(pod.shape): pod.shape for pod in (*gone, *come)}
+            other.topology = self.topology.changed(other.table, shapes.values())
+        else:
+            other._meet()
         return other
 
     # ---- pods
 
-    def pending(self, without: Iterable[int]) -> list[Pod]:
-        """The pods to plan: those that wait, and those of nodes that leave."""
-        found = list(self._waiting)
-        for number in sorted({*self._leaving, *without}):
-            found += self.table.moving.get(number, ())
-        return found
+    def pending(self, without: Iterable[int]) -> list[list[Pod]]:
+        """The pods to plan, those that wait and those of nodes that leave; a list for each shape, not to be changed."""
+        leaving = sorted({*self._leaving, *without})
+        moving = (pod for number in leaving for pod in self.table.moving.get(number, ()))
+        return [*self._waiting, *_by_shape(moving)]
 
     def known(self, shape: Shape) -> Known:
         """A shape looked up."""
         found = self._known.get(id(shape))
         if found is None:
-            key = family_key(shape, self.topology.told(shape))
-            family = self._families.get(key)
-            if family is None:
-                family = self._families[key] = self._family(shape)
-            member = (shape.labels, shape.requests, shape.priority, shape.problem)
-            found = family.members.get(member)
+            kin = self._kin_of.get(id(shape)) or self._kin_like(shape)
+            size = self._sizes.get(shape.requests)
+            if size is None:
+                size = self._sizes[shape.requests] = Size(shape.requests)
+            member = (kin, shape.labels, size, shape.priority, shape.problem)
+            found = self._members.get(member)
             if found is None:
-                found = family.members[member] = Known(shape, family)
+                found = self._members[member] = Known(shape, self._family(shape, kin), size)
             else:
                 self._kept.append(shape)
             self._known[id(shape)] = found
@@ -92,43 +124,60 @@ class Compiled:
         """What a shape asks, from all its wishes down to none."""
         return self.known(shape).family.rungs
 
-    def _family(self, shape: Shape) -> Family:
+    def _kin_like(self, shape: Shape) -> Kin:
+        key = kin_key(shape)
+        found = self._kin.get(key)
+        if found is None:
+            found = self._kin[key] = Kin(shape)
+        return found
+
+    def _family(self, shape: Shape, kin: Kin) -> Family:
+        face = self.topology.face(shape)
+        found = self._families.get((kin, face))
+        if found is None:
+            if not kin.rungs:
+                self._look_up(kin)
+            found = self._families[kin, face] = Family(shape, kin, face, self.topology.avoided(face))
+        return found
+
+    def _look_up(self, kin: Kin) -> None:
         topology = self.topology
-        family = Family(shape)
-        asks = ladder(shape, self.options.preferences, self._soft_taints)
-        family.rungs = tuple(self._looked_up(one) for one in asks)
-        family.avoided = topology.avoided(shape)
-        family.inverse = topology.inverse_keys(shape)
-        family.obeyed = dict.fromkeys((*(key for rung in family.rungs for key in rung.owned), *family.inverse))
-        return family
+        asks = ladder(kin.shape, self.options.preferences, self._soft_taints)
+        kin.rungs = tuple([(ask, topology.owned(ask), self._nodes_for(ask)) for ask in asks])
+        kin.inverse = topology.inverse_keys(kin.shape)
+        kin.obeyed = dict.fromkeys((*(key for _, owned, _ in kin.rungs for key in owned), *kin.inverse))
 
-    def selecting(self, family: Family) -> Sequence[GroupKey]:
-        """The groups met so far whose selector finds a family's labels, as they were met."""
-        if family.met != self.topology.size:
-            family.selecting = self.topology.selecting(family.shape)
-            family.met = self.topology.size
-        return family.selecting
-
-    def _looked_up(self, ask: Ask) -> Terms:
+    def _nodes_for(self, ask: Ask) -> int:
+        """The nodes whose labels and taints suit, whether or not they are open just now."""
         table = self.table
-        nodes = table.admitting(ask.labels) & table.tolerated(ask.tolerations) & table.open & ~table.overdrawn
+        nodes = table.admitting(ask.labels) & table.tolerated(ask.tolerations)
         if ask.shape.volumes.places:
             places = 0
             for place in ask.shape.volumes.places:
                 places |= table.admitting(place)
             nodes &= places
-        pools: dict[int, State] = {}
-        for number, states in enumerate(self.states):
-            start = states.start
-            if start is None or untolerated(states.index.pool.taints, ask.tolerations):
-                continue
-            state = start.asked(ask.labels)
-            if state is not None:
-                pools[number] = state
-        return Terms(ask, self.topology.owned(ask), nodes, pools)
+        return nodes
 
-    def demands(self, names: tuple[str, ...]) -> dict[int, tuple[Demand, ...]]:
-        """What shapes ask for as columns of these names, by the identity of a known shape; filled as it is asked."""
+    def pools_for(self, ask: Ask) -> dict[int, State]:
+        """The pools an ask could be met by, by number, each with the state a claim for it begins in."""
+        found = self._pools.get(ask)
+        if found is None:
+            found = self._pools[ask] = {}
+            for number, states in enumerate(self.states):
+                start = states.start
+                if start is None or untolerated(states.index.pool.taints, ask.tolerations):
+                    continue
+                state = start.asked(ask.labels)
+                if state is not None:
+                    found[number] = state
+        return found
+
+    def selecting(self, family: Family) -> tuple[GroupKey, ...]:
+        """The groups met so far whose selector finds a family's labels, as they were met."""
+        return self.topology.selecting(family.face)
+
+    def demands(self, names: tuple[str, ...]) -> dict[Size, Demands]:
+        """What sizes are as columns of these names; filled as it is asked."""
         return self._demands.setdefault(names, {})
 
     # ---- room
@@ -163,3 +212,20 @@ class Compiled:
                 one = node.capacity.merged({"nodes": 1})
                 found[node.pool] = found.get(node.pool, NOTHING) + one
         return found
+
+
+def _bears_on_more(pod: Pod, problem: Problem) -> bool:
+    """Whether a pod matters for more than its own node: it waits, or is what its node was still waiting for."""
+    return pod.state is PodState.PENDING or (pod.owner == DAEMONSET and bool(problem.snapshot.daemons))
+
+
+def _by_shape(pods: Iterable[Pod]) -> list[list[Pod]]:
+    """Pods whose shape is the same object, together."""
+    found: dict[int, list[Pod]] = {}
+    for pod in pods:
+        key = id(pod.shape)
+        if key in found:
+            found[key].append(pod)
+        else:
+            found[key] = [pod]
+    return list(found.values())

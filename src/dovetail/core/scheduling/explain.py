@@ -17,7 +17,6 @@ from dovetail.core.pods import Pod, Shape
 from dovetail.core.resources import quantity_of
 from dovetail.core.scheduling.asks import Ask
 from dovetail.core.scheduling.board import Board
-from dovetail.core.scheduling.domains import allowed
 from dovetail.core.scheduling.families import Terms
 from dovetail.core.scheduling.flexibility import is_kept_by_cut, met, reached
 from dovetail.core.scheduling.groups import Group
@@ -232,15 +231,15 @@ def _reserved(case: _Case) -> _Found | None:
 
 
 def _topology(case: _Case) -> _Found | None:
-    for key in case.ticket.ties:
-        if allowed(case.ticket, key).impossible:
+    for key in case.ticket.bonds.ties:
+        if case.ticket.bonds.allowed(key, case.ask.labels).impossible:
             return _Found("topology", _told(case.ticket, key))
     found = _decided(case)
     if found is not None:
         return found
-    for key in case.ticket.ties:
+    for key in case.ticket.bonds.ties:
         return _Found("topology", _told(case.ticket, key))
-    for tie in (*case.ticket.hosts, *case.ticket.near_hosts):
+    for tie in (*case.ticket.bonds.hosts, *case.ticket.bonds.near_hosts):
         return _Found(
             "topology", f"unsatisfiable topology constraint for {tie.group.key.kind.value}, key={tie.group.key.key}"
         )
@@ -251,7 +250,7 @@ def _decided(case: _Case) -> _Found | None:
     """What stands in the way in each of the domains that its ties leave open just now."""
     cases: list[_Case] = list(_placed(case))
     pinned: list[str] = []
-    for key in case.ticket.ties:
+    for key in case.ticket.bonds.ties:
         narrowed = [(value, one) for each in cases for value, one in _domains(each, key)]
         if not narrowed and cases:
             return _Found("topology", _told(case.ticket, key))
@@ -269,7 +268,7 @@ def _decided(case: _Case) -> _Found | None:
 
 def _domains(case: _Case, key: str) -> Iterable[tuple[str | None, _Case]]:
     """The case in each domain of one label that will do; None where the label may be left off."""
-    one, state = allowed(case.ticket, key), case.state
+    one, state = case.ticket.bonds.allowed(key, case.ask.labels), case.state
     values = state.domains(key) if state is not None else None
     if state is None or values is None:
         return () if one.strict else ((None, case),)
@@ -278,7 +277,7 @@ def _domains(case: _Case, key: str) -> Iterable[tuple[str | None, _Case]]:
 
 
 def _told(ticket: Ticket, key: str) -> str:
-    tie = next((one for one in ticket.ties[key] if one.rule is not None), ticket.ties[key][0])
+    tie = next((one for one in ticket.bonds.ties[key] if one.rule is not None), ticket.bonds.ties[key][0])
     group: Group = tie.group
     counts = ", ".join(f"{domain} {count}" for domain, count in sorted(group.counts.items())) or "none yet"
     return f"unsatisfiable topology constraint for {group.key.kind.value}, key={key} (counts: {counts})"

@@ -1,7 +1,8 @@
 """Families: shapes that ask the same of a node, however large they are.
 
 Pods that differ only in requests, in priority, or in labels nobody asks about have the same ladder of asks, can be in
-the same places and belong to the same groups. All that is looked up once, for the family.
+the same places and belong to the same groups. All that is looked up once, for the family. Families in turn are *kin*
+where they ask the same and only look different to those who select pods by labels: a kin shares the ladder itself.
 """
 
 from __future__ import annotations
@@ -9,69 +10,101 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.core.labels import HOSTNAME
-from dovetail.core.pods import Labels, Shape
-from dovetail.core.resources import CPU, MEMORY
+from dovetail.core.pods import Shape
+from dovetail.core.resources import CPU, MEMORY, Resources
 from dovetail.core.scheduling.asks import Ask
 from dovetail.core.scheduling.groups import GroupKey
-from dovetail.core.scheduling.states import State
+from dovetail.core.scheduling.topology import Face, selects
 
 
 @dataclass(slots=True, eq=False)
 class Terms:
-    """One rung of a ladder, looked up.
+    """One rung of a ladder, as a family climbs it.
 
-    `owned` are the groups it must obey, each with whether it counts the asker itself. `nodes` and `pools` are where it
-    could go, room and topology aside; a pool with the state a claim begins in.
+    `owned` are the groups it must obey, each with whether it counts the asker itself. `nodes` are those whose labels
+    and taints suit.
     """
 
     ask: Ask
     owned: dict[GroupKey, bool]
     nodes: int
-    pools: dict[int, State]
+
+
+class Kin:
+    """What families that ask the same have in common; `shape` is the one of them that was met first.
+
+    Kin know nothing of their families, nor these of their shapes: so what a plan leaves behind needs no collector.
+    """
+
+    __slots__ = ("inverse", "obeyed", "rungs", "shape", "shares")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        #: Whether it puts up with its like on a node.
+        self.shares = not any(term.key == HOSTNAME for term in shape.apart.required)
+        #: What it asks, from all its wishes down to none, each with the groups it must obey and the nodes that suit.
+        self.rungs: tuple[tuple[Ask, tuple[GroupKey, ...], int], ...] = ()
+        #: The groups that make others keep away from it.
+        self.inverse: tuple[GroupKey, ...] = ()
+        #: All groups its rungs own, and its inverse ones.
+        self.obeyed: dict[GroupKey, None] = {}
 
 
 class Family:
     """What its shapes have in common; `shape` is the one of them that was met first."""
 
-    __slots__ = ("avoided", "inverse", "members", "met", "obeyed", "rungs", "selecting", "shape")
+    __slots__ = ("avoided", "face", "kin", "rungs", "shape")
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, kin: Kin, face: Face, avoided: tuple[GroupKey, ...]) -> None:
         self.shape = shape
-        #: Its shapes, by what tells them apart.
-        self.members: dict[tuple[object, ...], Known] = {}
+        self.kin = kin
+        self.face = face
         #: What it asks, from all its wishes down to none.
-        self.rungs: tuple[Terms, ...] = ()
-        #: The groups of pods that run already and keep it away, and those that make others keep away from it.
-        self.avoided: tuple[GroupKey, ...] = ()
-        self.inverse: tuple[GroupKey, ...] = ()
-        #: All groups its rungs own, and its inverse ones.
-        self.obeyed: dict[GroupKey, None] = {}
-        #: The groups whose selector finds it, of the first so many that were met.
-        self.selecting: tuple[GroupKey, ...] = ()
-        self.met = -1
+        self.rungs = tuple(
+            [Terms(ask, {key: selects(key, face) for key in owned}, nodes) for ask, owned, nodes in kin.rungs]
+        )
+        #: The groups of pods that run already and keep it away.
+        self.avoided = avoided
+
+    @property
+    def inverse(self) -> tuple[GroupKey, ...]:
+        """The groups that make others keep away from it."""
+        return self.kin.inverse
+
+    @property
+    def obeyed(self) -> dict[GroupKey, None]:
+        """All groups its rungs own, and its inverse ones."""
+        return self.kin.obeyed
+
+
+class Size:
+    """What shapes that request the same have in common: just that, and how it ranks, the largest first."""
+
+    __slots__ = ("cpu", "memory", "requests")
+
+    def __init__(self, requests: Resources) -> None:
+        self.requests = requests
+        self.cpu, self.memory = -requests.of(CPU), -requests.of(MEMORY)
 
 
 class Known:
-    """A shape looked up: the one that stands for all equal ones, its family, and the first part of its turn."""
+    """A shape looked up: the one that stands for all equal ones, its family, its size, and how its turn begins."""
 
-    __slots__ = ("family", "shape", "turn")
+    __slots__ = ("family", "shape", "size", "turn")
 
-    def __init__(self, shape: Shape, family: Family) -> None:
+    def __init__(self, shape: Shape, family: Family, size: Size) -> None:
         self.shape = shape
         self.family = family
-        requests = shape.requests
+        self.size = size
         # Of equal size, who needs a node without its like comes first: others fill up what it opens, not the reverse.
-        required = shape.apart.required
-        alone = bool(required) and any(term.key == HOSTNAME for term in required)
-        self.turn = (-shape.priority, -requests.of(CPU), -requests.of(MEMORY), not alone)
+        self.turn = (-shape.priority, size.cpu, size.memory, family.kin.shares)
 
 
-def family_key(shape: Shape, told: Labels) -> tuple[object, ...]:
-    """What the shapes of a family have in common; what most of them lack is left to be told by a None."""
+def kin_key(shape: Shape) -> tuple[object, ...]:
+    """What kin have in common; what most of them lack is left to be told by a None."""
     near, apart, volumes = shape.near, shape.apart, shape.volumes
     return (
         shape.namespace,
-        told,
         shape.selector if len(shape.selector) else None,
         shape.terms,
         shape.preferred,

@@ -57,7 +57,8 @@ class _Finisher:
         found = self._options[key]
         if found is None:
             return None
-        requests = Resources({name: amount for name, amount in zip(self.board.names, bin_.used, strict=True) if amount})
+        names = self.board.names
+        requests = Resources([(names[column], amount) for column, amount in enumerate(bin_.used) if amount])
         return Claim(
             name,
             index.pool,

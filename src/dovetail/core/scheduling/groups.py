@@ -153,6 +153,15 @@ class Group:
             if now > limit:
                 self._crowded[limit] = found | bit
 
+    def add_hosts(self, numbers: range, count: int) -> None:
+        """Count so many pods on each of some nodes that had none."""
+        self.by_bin.update(dict.fromkeys(numbers, count))
+        bins = (1 << len(numbers)) - 1 << numbers.start
+        self.occupied |= bins
+        for limit, found in self._crowded.items():
+            if count > limit:
+                self._crowded[limit] = found | bins
+
     def forget_host(self, bin_number: int) -> None:
         """A node is leaving, and its pods with it."""
         if self.by_bin.pop(bin_number, None) is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from dovetail.core.scheduling.nodetable import mask_of
@@ -61,13 +62,13 @@ class Levels:
         for block in range(len(self._from) - 2, -1, -1):
             self._from[block] |= self._from[block + 1]
 
-    def enter(self, number: int, amount: int) -> None:
-        """A bin that was not there before."""
+    def enter(self, bins: int, amount: int) -> None:
+        """A set of bins that were not there before, with the same room."""
         level = bisect_right(self._bounds, amount) - 1
         if level == self._top:
-            self.roomy |= 1 << number
+            self.roomy |= bins
         else:
-            self._add(level, 1 << number)
+            self._add(level, bins)
 
     def move(self, number: int, before: int, amount: int) -> None:
         """Move a bin down to where it belongs now; `before` is what it was last entered or moved with, or as roomy."""
@@ -86,11 +87,11 @@ class Levels:
         if level >= 0:
             self._exactly[level] |= bit
 
-    def _add(self, level: int, bit: int) -> None:
+    def _add(self, level: int, bins: int) -> None:
         for block in range((level >> _BLOCK_BITS) + 1):
-            self._from[block] |= bit
+            self._from[block] |= bins
         if level >= 0:
-            self._exactly[level] |= bit
+            self._exactly[level] |= bins
 
     def at_least(self, amount: int) -> int:
         """Every bin that may have this much room, and perhaps some that have less."""
@@ -105,7 +106,8 @@ class Levels:
         return found
 
 
-def _bounds(most: int, plenty: int) -> list[int]:
+@lru_cache(maxsize=64)
+def _bounds(most: int, plenty: int) -> tuple[int, ...]:
     """The least amount of each level, rising, and last that of the level of a plenty.
 
     Small counts (devices, pods) are told apart one by one; of large units only none from some, twenty doublings down.
@@ -118,4 +120,4 @@ def _bounds(most: int, plenty: int) -> list[int]:
     while found[-1] < plenty:
         found += [(1 << floor) * (_STEPS + step) // _STEPS for step in range(_STEPS)]
         floor += 1
-    return found[: max(2, bisect_right(found, plenty))]
+    return tuple(found[: max(2, bisect_right(found, plenty))])

@@ -7,6 +7,7 @@ for all nodes at once, and what was worked out for one pod's demands serves ever
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from dovetail.core import labels
 from dovetail.core.nodes import Node
@@ -64,6 +65,62 @@ class NodeTable:
         for column in self._room.values():
             if min(column, default=0) < 0:
                 self.overdrawn |= mask_of((one for one, left in enumerate(column) if left < 0), len(self.nodes))
+
+    def changed(self, rooms: Mapping[int, Node], gone: Iterable[Pod], come: Iterable[Pod]) -> tuple[NodeTable, bool]:
+        """The table with some pods less and some more, and some nodes that differ in what pods may have of them.
+
+        Beside it stands whether the shapes that run are still the same. What is asked of labels and taints is shared.
+        """
+        other = copy(self)
+        other._room = {name: column.copy() for name, column in self._room.items()}
+        other.bound, other.moving, other.ports = self.bound.copy(), self.moving.copy(), self.ports.copy()
+        other.attached = self.attached.copy()
+        if rooms:
+            other.nodes = tuple([rooms.get(number, node) for number, node in enumerate(self.nodes)])
+        for number, node in rooms.items():
+            for name in {*node.allocatable, *self.nodes[number].allocatable}:
+                other._column(name)[number] += node.allocatable.of(name) - self.nodes[number].allocatable.of(name)
+        same, numbers = True, set(rooms)
+        for pods, sign in ((gone, -1), (come, 1)):
+            for pod in pods:
+                number = self.numbers.get(pod.node, -1) if pod.node is not None else -1
+                if number >= 0 and pod.takes_room:
+                    same &= other._recount(number, pod, sign)
+                    numbers.add(number)
+        for number in numbers:
+            bit = 1 << number
+            short = any(column[number] < 0 for column in other._room.values())
+            other.overdrawn = other.overdrawn | bit if short else other.overdrawn & ~bit
+        return other, same
+
+    def _recount(self, number: int, pod: Pod, sign: int) -> bool:
+        """Add or take away one pod; whether that leaves the same shapes. A table of one's own is changed only."""
+        same, shape = True, pod.shape
+        for name, amount in shape.requests.items():
+            self._column(name)[number] -= sign * amount
+        if pod.state is PodState.BOUND:
+            counts = self.bound.get(shape, {}).copy()
+            left = counts[number] = counts.get(number, 0) + sign
+            if not left:
+                del counts[number]
+            same = bool(counts) and shape in self.bound
+            if counts:
+                self.bound[shape] = counts
+            else:
+                self.bound.pop(shape, None)
+        if pod.moves:
+            before = self.moving.get(number, [])
+            self.moving[number] = [*before, pod] if sign > 0 else [one for one in before if one is not pod]
+        if shape.ports:
+            held = [*self.ports.get(number, ()), *shape.ports] if sign > 0 else list(self.ports[number])
+            for port in shape.ports if sign < 0 else ():
+                held.remove(port)
+            self.ports[number] = held
+        for driver, claim in shape.volumes.attached:
+            drivers = {name: claims.copy() for name, claims in self.attached.get(number, {}).items()}
+            drivers.setdefault(driver, set()).add(claim)
+            self.attached[number] = drivers
+        return same
 
     def _enter(self) -> None:
         """Sets of nodes by label value and by taints; the hostname, of which each has its own, is not indexed."""
@@ -132,6 +189,10 @@ class NodeTable:
     def column(self, name: str) -> list[int]:
         """How much room every node has for a resource; not to be changed."""
         return self._column(name)
+
+    def room(self, number: int) -> dict[str, int]:
+        """What one node has left of everything."""
+        return {name: column[number] for name, column in self._room.items()}
 
     def _resident(self, shape: Shape) -> _Resident:
         return _Resident(shape, [(self._column(name), amount) for name, amount in shape.requests.items()])

@@ -12,28 +12,33 @@ from collections.abc import Iterator, Mapping
 
 from dovetail.core.scheduling.accept import Acceptor
 from dovetail.core.scheduling.board import Board
+from dovetail.core.scheduling.bonds import Allowed
 from dovetail.core.scheduling.compiled import Compiled
-from dovetail.core.scheduling.domains import Allowed, allowed, rationed, shared_out
 from dovetail.core.scheduling.finish import finished
-from dovetail.core.scheduling.groups import Group, Kind
+from dovetail.core.scheduling.groups import Kind
 from dovetail.core.scheduling.index import bits
+from dovetail.core.scheduling.ledger import Ledger
 from dovetail.core.scheduling.mixing import Mixer
 from dovetail.core.scheduling.problem import Plan
 from dovetail.core.scheduling.queues import Queue, queues
+from dovetail.core.scheduling.quotas import Quotas, shared_out
 from dovetail.core.scheduling.registry import Registry
 from dovetail.core.scheduling.states import State
-from dovetail.core.scheduling.tickets import Quotas, Ticket
-from dovetail.core.scheduling.topology import state_passes
+from dovetail.core.scheduling.tickets import Ticket
 
 
 class Packer:
     def __init__(self, compiled: Compiled, without: list[int]) -> None:
         self.compiled = compiled
         self.queues = queues(compiled, compiled.pending(without))
-        names = sorted({name for queue in self.queues for name in queue.shape.requests})
-        self.board = Board(compiled, {name: column for column, name in enumerate(names)}, without)
+        sizes = {queue.known.size: None for queue in self.queues}
+        names = sorted({name for size in sizes for name in size.requests})
+        self.board = Board(compiled, names, without)
         self.acceptor = Acceptor(self.board)
+        self.ledger = Ledger(self.board)
         self.registry = Registry(self.board, self.queues)
+        #: Whether no shape that failed had better luck when it was tried again.
+        self.straight = True
 
     @property
     def ties_pods(self) -> bool:
@@ -44,13 +49,15 @@ class Packer:
         waiting = [queue for queue in self.queues if queue.shape.problem is None]
         if mixed:
             self._mix(waiting)
-        progress = True
+        progress, again = True, False
         while waiting and progress:
             progress = False
             for queue in waiting:
                 progress |= self._serve(queue)
-            waiting = [queue for queue in waiting if queue.waiting]
-        refused = [(queue.shape, queue.pods[queue.done :]) for queue in self.queues if queue.waiting]
+            waiting = [queue for queue in waiting if queue.done < len(queue.pods)]
+            self.straight &= not (again and progress)
+            again = True
+        refused = [(one.shape, one.pods[one.done :]) for one in self.queues if one.done < len(one.pods)]
         return finished(self.board, refused, self.registry.ticket)
 
     def _mix(self, waiting: list[Queue]) -> None:
@@ -85,7 +92,7 @@ class Packer:
             else:
                 taken = self.acceptor.onto_claim(ticket, number, most, {})
             if taken and number is not None:
-                self._record(ticket, number, taken, queue)
+                self.ledger.record(ticket, number, taken, queue)
 
     def _serve(self, queue: Queue) -> bool:
         """Place what can be placed of one shape, each pod with as many of its wishes as can be had."""
@@ -110,17 +117,10 @@ class Packer:
 
         Otherwise they have to go one by one, as the skew allows.
         """
-        if len(ticket.ties) != 1 or ticket.near_hosts or ticket.shape.volumes.places:
+        leading = ticket.bonds.leading
+        if leading is None or ticket.shape.volumes.places:
             return None
-        ((key, ties),) = ticket.ties.items()
-        spreads = [tie for tie in ties if tie.rule is Kind.SPREAD]
-        if len(spreads) > 1 or any(tie.rule not in (Kind.SPREAD, None) or not tie.itself for tie in ties):
-            return None
-        leading = (spreads or ties)[0].group
-        eligible = leading.eligible
-        minimum = leading.key.min_domains
-        if not eligible or (minimum is not None and len(eligible) < minimum):
-            return None
+        key, eligible = leading.key.key, leading.eligible
         sure = self.acceptor.surely(ticket, key, eligible, pods)
         return Quotas(key, shared_out(leading.counts, eligible, sure)) if sure > 1 else None
 
@@ -131,12 +131,12 @@ class Packer:
 
         Where topology decides pod by pod, a sweep ends with the first pod: what it may do next has changed.
         """
-        where = self._where(ticket)
+        quotas, bonds = ticket.quotas, ticket.bonds
+        where = bonds.where(ticket.ask.labels) if quotas is None else quotas.where(bonds.weights)
         if where is None:
             return 0
         before, total = queue.done, len(queue.pods)
-        quotas = ticket.quotas
-        sweeps = (quotas is not None or not ticket.ties) and not ticket.near_hosts
+        sweeps = (quotas is not None or not bonds.ties) and not bonds.near_hosts
         candidates = self._candidates(ticket, where)
         has_nodes = candidates & self.board.open_nodes
         for number in self._roomy(ticket, candidates) if has_nodes else bits(candidates):
@@ -147,25 +147,13 @@ class Packer:
         while queue.done < total and self._open(ticket, where, queue):
             if not sweeps or (quotas is not None and not quotas.open):
                 break
-        if queue.done == before and ticket.only_worsens:
+        if queue.done == before and bonds.only_tighten:
             ticket.hopeless = True
         return queue.done - before
 
-    def _where(self, ticket: Ticket) -> Mapping[str, Allowed] | None:
-        """By label, the domains that are open just now; None where there is none."""
-        if ticket.quotas is not None:
-            key = ticket.quotas.key
-            return {key: rationed(ticket.quotas, ticket.weights.get(key, ()))} if ticket.quotas.open else None
-        found: dict[str, Allowed] = {}
-        for key in ticket.ties:
-            found[key] = one = allowed(ticket, key)
-            if one.only is not None and one.impossible:
-                return None
-        return found
-
     def _candidates(self, ticket: Ticket, where: Mapping[str, Allowed]) -> int:
         """The bins that may take it: a coarse answer, of which the lowest is tried first."""
-        board = self.board
+        board, bonds = self.board, ticket.bonds
         found = ticket.nodes
         for pool in ticket.pools:
             found |= board.claims_of[pool]
@@ -173,15 +161,15 @@ class Packer:
             ticket.bury()
         if ticket.dead:
             found &= ~ticket.dead
-        for tie in ticket.hosts:
+        for tie in bonds.hosts:
             found &= ~tie.group.crowded(tie.limit)
-        for column, amount in ticket.demands:
+        for column, amount in enumerate(ticket.demands):
             if not found:
                 return 0
             levels = board.levels[column]
-            if found & ~levels.roomy:
+            if amount and found & ~levels.roomy:
                 found &= levels.at_least(amount)
-        for tie in ticket.near_hosts:
+        for tie in bonds.near_hosts:
             if tie.group.occupied or not tie.itself:
                 found &= tie.group.occupied
         for key, chosen in where.items():
@@ -195,7 +183,7 @@ class Packer:
     def _roomy(self, ticket: Ticket, candidates: int) -> Iterator[int]:
         """The candidates without those nodes that turn out too small; they will not be looked at again."""
         nodes, room_of = self.board.node_count, self.board.room
-        needs = [(room_of[column], amount) for column, amount in ticket.demands]
+        needs = [(room_of[column], amount) for column, amount in enumerate(ticket.demands) if amount]
         for number in bits(candidates):
             if number < nodes:
                 for room, amount in needs:
@@ -219,11 +207,11 @@ class Packer:
                 most = min(most, ticket.quotas.of(self.compiled.table.value(number, ticket.quotas.key)))
             count = self.acceptor.onto_node(ticket, number, most) if most > 0 else 0
         if count:
-            self._record(ticket, number, count, queue)
+            self.ledger.record(ticket, number, count, queue)
         return count
 
     def _open(self, ticket: Ticket, where: Mapping[str, Allowed], queue: Queue) -> int:
-        for tie in ticket.near_hosts:
+        for tie in ticket.bonds.near_hosts:
             if tie.group.occupied or not tie.itself:
                 return 0
         waiting = len(queue.pods) - queue.done
@@ -231,16 +219,18 @@ class Packer:
         for pool, state in ticket.pools.items():
             number, count = self.acceptor.onto_new(ticket, pool, state, most, where)
             if count:
-                self._record(ticket, number, count, queue)
+                self.ledger.record(ticket, number, count, queue)
+                if not where and not ticket.bonds.near_hosts:
+                    self.ledger.repeat(ticket, number, count, queue)
                 return count
         return 0
 
     def _most(self, ticket: Ticket, number: int | None, waiting: int) -> int:
         """How many may go to one bin at once, resources aside."""
-        if ticket.shape.ports or not (ticket.quotas is not None or ticket.flocks):
+        if ticket.shape.ports or not (ticket.quotas is not None or ticket.bonds.flocks):
             return 1
         most = waiting
-        for tie in ticket.hosts:
+        for tie in ticket.bonds.hosts:
             if not tie.itself:
                 # One that does not count itself still counts for its own inverse group; go one by one.
                 most = min(most, 1) if tie.group.key.kind is Kind.INVERSE else most
@@ -248,47 +238,6 @@ class Packer:
             there = tie.group.by_bin.get(number, 0) if number is not None else 0
             most = min(most, tie.limit + 1 - there)
         return most
-
-    def _record(self, ticket: Ticket, number: int, count: int, queue: Queue) -> None:
-        """Book pods onto a bin, and count them in every group that sees them there."""
-        board = self.board
-        pods = queue.pods[queue.done : queue.done + count]
-        queue.done += count
-        if number >= board.node_count:
-            board.claims[number - board.node_count].pods += pods
-        elif number in board.placed:
-            board.placed[number] += pods
-        else:
-            board.placed[number] = pods
-        for group in ticket.counted_on_host:
-            if group.everywhere or self._passes(group, number):
-                group.add_host(number, count)
-        for key, groups in ticket.counted_by_label.items():
-            domain = self._domain(number, key)
-            if domain is not None:
-                for group in groups:
-                    if group.everywhere or self._passes(group, number):
-                        group.add(domain, count)
-        if ticket.quotas is not None:
-            ticket.quotas.take(self._domain(number, ticket.quotas.key) or "", count)
-
-    def _passes(self, group: Group, number: int) -> bool:
-        """Whether a group's node filter counts pods on a bin."""
-        if number < self.board.node_count:
-            if None not in group.passes:
-                group.passes[None] = self.compiled.table.passing(group.key.node_filter)
-            return bool(group.passes[None] >> number & 1)
-        state = self.board.claim(number).state
-        known = group.passes.get(state)
-        if known is None:
-            known = group.passes[state] = int(state_passes(group.key, state))
-        return bool(known)
-
-    def _domain(self, number: int, key: str) -> str | None:
-        if number < self.board.node_count:
-            return self.compiled.table.value(number, key)
-        values = self.board.claims[number - self.board.node_count].state.domains(key)
-        return values[0] if values is not None and len(values) == 1 else None
 
 
 def _all_of(masks: Mapping[str, int]) -> int:

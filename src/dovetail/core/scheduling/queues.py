@@ -8,58 +8,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
-from dovetail.core.pods import Pod, Shape
+from dovetail.core.pods import Pod
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.families import Known
 from dovetail.core.scheduling.tickets import Ticket
 
 _age = attrgetter("created", "uid", "name")
+_turn = attrgetter("known.turn")
 
 
 class Queue:
     """The pods of one shape that still wait."""
 
-    __slots__ = ("done", "known", "pods", "tickets")
+    __slots__ = ("done", "known", "pods", "shape", "tickets")
 
     def __init__(self, known: Known, pods: list[Pod]) -> None:
         self.known = known
+        self.shape = known.shape
         self.pods = pods
         self.done = 0
         #: What its pods ask, rung by rung, once somebody has looked.
         self.tickets: tuple[Ticket, ...] = ()
 
     @property
-    def shape(self) -> Shape:
-        return self.known.shape
-
-    @property
     def waiting(self) -> int:
         return len(self.pods) - self.done
 
 
-def queues(compiled: Compiled, pods: Iterable[Pod]) -> list[Queue]:
-    """Pods by shape, in the order they are planned."""
-    by_identity: dict[int, list[Pod]] = {}
-    for pod in pods:
-        found = by_identity.get(id(pod.shape))
-        if found is None:
-            by_identity[id(pod.shape)] = [pod]
-        else:
-            found.append(pod)
+def queues(compiled: Compiled, alike: Iterable[list[Pod]]) -> list[Queue]:
+    """Pods by shape, in the order they are planned; `alike` are lists of pods that have the same one."""
     by_shape: dict[Known, Queue] = {}
-    for found in by_identity.values():
-        known = compiled.known(found[0].shape)
+    for pods in alike:
+        known = compiled.known(pods[0].shape)
         queue = by_shape.get(known)
         if queue is None:
-            by_shape[known] = Queue(known, found)
+            by_shape[known] = Queue(known, pods)
         else:
-            queue.pods += found
+            queue.pods = queue.pods + pods
     for queue in by_shape.values():
         if len(queue.pods) > 1:
-            queue.pods.sort(key=_age)
-    return sorted(by_shape.values(), key=_turn)
+            queue.pods = sorted(queue.pods, key=_age)
+    # By age first, which they mostly are in already: sorting keeps the order of those whose turn is the same.
+    return sorted(sorted(by_shape.values(), key=_oldest), key=_turn)
 
 
-def _turn(queue: Queue) -> tuple[tuple[int, int, int, bool], float, str, str]:
+def _oldest(queue: Queue) -> tuple[float, str, str]:
     first = queue.pods[0]
-    return (queue.known.turn, first.created, first.uid, first.key)
+    return (first.created, first.uid, first.key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 from dovetail.core.pods import NO_AFFINITY, Labels, PodTerm, Shape
 from dovetail.core.scheduling.asks import Ask
@@ -17,6 +18,23 @@ from dovetail.core.scheduling.states import State, States
 from dovetail.core.taints import untolerated
 
 _Pair = tuple[str, str] | None
+
+
+class Face:
+    """What selectors see of a pod: its namespace, and those of its labels that some selector asks about."""
+
+    __slots__ = ("avoided", "labels", "met", "namespace", "selected", "selecting")
+
+    def __init__(self, namespace: str, labels: Labels) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        #: By group, whether it counts pods with this face; filled as it is asked.
+        self.selected: dict[GroupKey, bool] = {}
+        #: The groups whose selector finds it, of the first so many that were met.
+        self.selecting: tuple[GroupKey, ...] = ()
+        self.met = -1
+        #: The groups of pods that run already and keep it away, once somebody has asked.
+        self.avoided: tuple[GroupKey, ...] | None = None
 
 
 class Topology:
@@ -38,15 +56,14 @@ class Topology:
         #: The keys by a label to look under, as far as they were sorted in.
         self._by_label: dict[_Pair, list[GroupKey]] = {}
         self._sorted_in = 0
-        self._selected: dict[GroupKey, dict[tuple[str, Labels], bool]] = {}
-        self._inverse: dict[int, tuple[Shape, tuple[GroupKey, ...]]] = {}
+        self._faces: dict[tuple[str, Labels], Face] = {}
         #: By filter and label: the domains on sale, and those that only nodes are in, with the nodes.
         self._eligible: dict[tuple[NodeFilter, str], tuple[frozenset[str], list[tuple[str, int]]]] = {}
         self._bases: dict[GroupKey, Group] = {}
         #: How many pods a group counts on each node, where they are not counted by node anyway.
         self._tallies: dict[GroupKey, dict[int, int]] = {}
         #: Shapes that run by their labels, and their inverse groups by a label of those they keep away.
-        self._bound_by_label: dict[_Pair, list[Shape]] = {None: list(table.bound)}
+        self._bound_by_label: dict[_Pair, list[tuple[Shape, Face]]] = {None: []}
         self._owners: dict[GroupKey, list[Shape]] = {}
         self._inverse_by_label: dict[_Pair, list[GroupKey]] = {}
         #: The place of an inverse group in a stated order.
@@ -55,8 +72,9 @@ class Topology:
 
     def _look_up_bound(self) -> None:
         for shape in self._table.bound:
-            for told in self.told(shape):
-                self._bound_by_label.setdefault(told, []).append(shape)
+            face = self.face(shape)
+            for told in (None, *face.labels):
+                self._bound_by_label.setdefault(told, []).append((shape, face))
             for key in self.inverse_keys(shape):
                 self._owners.setdefault(key, []).append(shape)
         for rank, key in enumerate(sorted(self._owners, key=lambda one: one.order)):
@@ -64,64 +82,68 @@ class Topology:
             for pair in key.selector.pairs:
                 self._inverse_by_label.setdefault(pair, []).append(key)
 
+    def changed(self, table: NodeTable, shapes: Iterable[Shape]) -> Topology:
+        """The same groups over the same nodes, some of whose pods of these shapes came or went."""
+        other = copy(self)
+        other._table = table
+        counted = {key for shape in shapes for key in self.counting(shape)}
+        other._bases = {key: group for key, group in self._bases.items() if key not in counted}
+        other._tallies = {key: tally for key, tally in self._tallies.items() if key not in counted}
+        return other
+
+    def counting(self, shape: Shape) -> frozenset[GroupKey]:
+        """The groups met so far that count pods of this shape."""
+        mine = self.inverse_keys(shape)
+        others = (key for key in self.selecting(self.face(shape)) if key.kind is not Kind.INVERSE)
+        return frozenset((*mine, *others))
+
     # ---- whom groups are about
 
-    def told(self, shape: Shape) -> Labels:
-        """Those of a pod's labels that some selector asks about; names and indexes of single pods drop out here."""
+    def face(self, shape: Shape) -> Face:
+        """How a pod looks to selectors; names and indexes of single pods drop out here."""
         telling = self._telling
-        return tuple([pair for pair in shape.labels if pair[0] in telling])
+        seen = (shape.namespace, tuple([pair for pair in shape.labels if pair[0] in telling]))
+        found = self._faces.get(seen)
+        if found is None:
+            found = self._faces[seen] = Face(*seen)
+        return found
 
-    def owned(self, ask: Ask) -> dict[GroupKey, bool]:
-        """The groups an ask must obey, each with whether it counts the asker itself."""
+    def owned(self, ask: Ask) -> tuple[GroupKey, ...]:
+        """The groups an ask must obey."""
         shape, namespaces = ask.shape, self._namespaces
         keys = [spread_key(shape, one) for one in ask.spread]
         keys += [term_key(shape, one, Kind.NEAR, namespaces) for one in ask.near]
         keys += [term_key(shape, one, Kind.APART, namespaces) for one in ask.apart]
-        return {one: self.selects(one, shape) for one in (self._keys.setdefault(key, key) for key in keys)}
+        return self._met(keys)
 
     def inverse_keys(self, shape: Shape) -> tuple[GroupKey, ...]:
         """The groups that make others keep away from pods of this shape."""
-        if not shape.apart.required:
-            return ()
-        found = self._inverse.get(id(shape))
-        if found is None:
-            keys = (term_key(shape, one, Kind.INVERSE, self._namespaces) for one in shape.apart.required)
-            found = self._inverse[id(shape)] = (shape, tuple(self._keys.setdefault(key, key) for key in keys))
-        return found[1]
+        return self._met([term_key(shape, one, Kind.INVERSE, self._namespaces) for one in shape.apart.required])
 
-    def avoided(self, shape: Shape) -> tuple[GroupKey, ...]:
+    def _met(self, keys: Iterable[GroupKey]) -> tuple[GroupKey, ...]:
+        return tuple([self._keys.setdefault(key, key) for key in keys])
+
+    def avoided(self, face: Face) -> tuple[GroupKey, ...]:
         """The groups by which pods that run already keep this one away."""
-        near = {key for pair in (*self.told(shape), None) for key in self._inverse_by_label.get(pair, ())}
-        return tuple(key for key in near if self.selects(key, shape))
+        if face.avoided is None:
+            near = {key for pair in (*face.labels, None) for key in self._inverse_by_label.get(pair, ())}
+            face.avoided = tuple(key for key in near if selects(key, face))
+        return face.avoided
 
     def in_order(self, avoided: Iterable[GroupKey]) -> list[GroupKey]:
         """Such groups in a stated order, so that it does not matter who was seen first."""
         return sorted(avoided, key=self._ranks.__getitem__)
 
-    @property
-    def size(self) -> int:
-        """How many groups were met so far; an answer of `selecting` stands while there are no more."""
-        return len(self._keys)
-
-    def selecting(self, shape: Shape) -> tuple[GroupKey, ...]:
-        """The groups met so far whose selector finds this shape's labels, as they were met."""
-        for key in itertools.islice(self._keys, self._sorted_in, None):
-            for pair in key.selector.pairs:
-                self._by_label.setdefault(pair, []).append(key)
-        self._sorted_in = len(self._keys)
-        near = {id(key): key for pair in (*self.told(shape), None) for key in self._by_label.get(pair, ())}
-        return tuple(key for key in near.values() if self.selects(key, shape))
-
-    def selects(self, key: GroupKey, shape: Shape) -> bool:
-        """Whether a group counts pods with this shape's labels; many shapes have the same."""
-        if shape.namespace not in key.namespaces:
-            return False
-        known = self._selected.setdefault(key, {})
-        labels = self.told(shape)
-        which = (shape.namespace, labels)
-        if which not in known:
-            known[which] = key.selector.matches(dict(labels))
-        return known[which]
+    def selecting(self, face: Face) -> tuple[GroupKey, ...]:
+        """The groups met so far whose selector finds this face, as they were met."""
+        if face.met != len(self._keys):
+            for key in itertools.islice(self._keys, self._sorted_in, None):
+                for pair in key.selector.pairs:
+                    self._by_label.setdefault(pair, []).append(key)
+            self._sorted_in = face.met = len(self._keys)
+            near = {id(key): key for pair in (*face.labels, None) for key in self._by_label.get(pair, ())}
+            face.selecting = tuple(key for key in near.values() if selects(key, face))
+        return face.selecting
 
     # ---- how they stand
 
@@ -142,8 +164,9 @@ class Topology:
     def _counted(self, key: GroupKey) -> Group:
         group = Group(key)
         tally: dict[int, int] = {}
-        passing = self._table.passing(key.node_filter) & self._table.open
-        for shape in self._bound_counted(key):
+        counted = self._bound_counted(key) if self._table.bound else ()
+        passing = self._table.passing(key.node_filter) & self._table.open if counted else 0
+        for shape in counted:
             for number, count in self._table.bound[shape].items():
                 if passing >> number & 1:
                     tally[number] = tally.get(number, 0) + count
@@ -158,12 +181,13 @@ class Topology:
         group.settle()
         return group
 
-    def _bound_counted(self, key: GroupKey) -> Iterable[Shape]:
+    def _bound_counted(self, key: GroupKey) -> Sequence[Shape]:
         """The shapes that run and that a group counts."""
         if key.kind is Kind.INVERSE:
             return self._owners.get(key, ())
-        near = {id(shape): shape for pair in key.selector.pairs for shape in self._bound_by_label.get(pair, ())}
-        return [shape for shape in near.values() if self.selects(key, shape)]
+        listed = (one for pair in key.selector.pairs for one in self._bound_by_label.get(pair, ()))
+        near = {id(shape): (shape, face) for shape, face in listed}
+        return [shape for shape, face in near.values() if selects(key, face)]
 
     def _discount(self, group: Group, gone: Sequence[int]) -> None:
         """Take the pods of nodes that leave out of a group, and the domains that leave with them."""
@@ -198,6 +222,15 @@ class Topology:
             for state in _states_for(states, chosen):
                 found.update(state.domains(key) or ())
         return frozenset(found)
+
+
+def selects(key: GroupKey, face: Face) -> bool:
+    """Whether a group counts pods that look like this."""
+    found = face.selected.get(key)
+    if found is None:
+        found = face.namespace in key.namespaces and key.selector.matches(dict(face.labels))
+        face.selected[key] = found
+    return found
 
 
 def state_passes(key: GroupKey, state: State) -> bool:

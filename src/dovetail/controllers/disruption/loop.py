@@ -1,0 +1,237 @@
+"""When to decide, and what becomes of what was decided.
+
+    something changed, or a time has come ─▶ judge again what is due ─▶ decide ─▶ start, or keep for a while
+
+A pass looks at the whole cluster, beside the event loop. It is made when something changed that it could see, once the
+change has settled for a moment, and never so often that it takes more than a share of the time. A command that saves
+money is kept until its time has come and judged again then; its nodes are spoken for meanwhile. If nothing changed in
+between, what was found still holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+from dovetail.clouds.port import CloudError
+from dovetail.controllers.disruption import worlds
+from dovetail.controllers.disruption.carrying import Carrier
+from dovetail.controllers.disruption.telling import Teller
+from dovetail.controllers.disruption.worlds import Memory, Worlds
+from dovetail.core.disruption import passes, validation
+from dovetail.core.disruption.again import Judgements
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.facts import World
+from dovetail.core.scheduling.shelf import Shelf
+from dovetail.kube.errors import KubeError
+
+_log: Final = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Shorter than any clock can tell.
+_INSTANT: Final = 1e-4
+#: A change is left to settle for so long, and never longer than this after the first of several.
+QUIET_SECONDS, LONGEST_SECONDS = 0.5, 10.0
+#: Judging takes at most about one part of so many of the time.
+SHARE: Final = 4
+#: So often it is asked whether a price has changed.
+LOOK_SECONDS: Final = 10.0
+#: While a part of the cluster is out of sight, this often whether it is back.
+BLIND_SECONDS: Final = 1.0
+#: And so often everything is judged, whatever happened.
+WHATEVER_SECONDS: Final = 300.0
+
+
+class Beside(Protocol):
+    """Has something worked out beside the event loop, or right here."""
+
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A command that waits for its second look, and how many changes there had been when it was decided."""
+
+    command: Command
+    changes: int
+    due: float
+
+
+@dataclass(slots=True)
+class Disruption:
+    worlds: Worlds
+    carrier: Carrier
+    teller: Teller
+    beside: Beside
+    #: Whether all there is to decide from has been seen.
+    is_ready: Callable[[], bool]
+    failed: Callable[[Hashable, Exception], None]
+    now: Callable[[], float] = time.time
+    #: Decide and tell only.
+    dry_run: bool = False
+    #: Commands that save money are kept no longer than this before they are judged again.
+    settling: float = validation.SETTLING_SECONDS
+    #: Told of every command that is started.
+    started: Callable[[Command], None] = lambda command: None
+    memory: Memory = field(default_factory=Memory)
+    kept: list[Kept] = field(default_factory=list)
+    #: How many changes there have been that a decision could see.
+    changes: int = 0
+    _shelf: Shelf = field(default_factory=Shelf)
+    #: What the last pass knew: only what changed since is judged anew.
+    _known: Judgements = field(default_factory=Judgements)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    #: By the loop's clock: when the first change came that was not looked at yet, and when the last one did.
+    _first: float = 0.0
+    _last: float = 0.0
+    #: When to look though nothing changes.
+    _wake: float = 0.0
+    _took: float = 0.0
+    _busy: bool = False
+    _seen: object = None
+    _told: set[tuple[str, ...]] = field(default_factory=set)
+
+    def trigger(self) -> None:
+        """Something changed."""
+        now = asyncio.get_running_loop().time()
+        if not self._changed.is_set():
+            self._first = now
+        self._last = now
+        self.changes += 1
+        self._changed.set()
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether everything there is has been judged as it is."""
+        return not self._changed.is_set() and not self._busy
+
+    # ---- when
+
+    async def run(self) -> None:
+        while True:
+            await self._woken()
+            if not self.is_ready():
+                # Part of the cluster is out of sight: nothing is decided from what is not known.
+                await asyncio.sleep(BLIND_SECONDS)
+                continue
+            self._busy = True
+            try:
+                await self.once()
+            except (CloudError, KubeError) as failed:
+                self.failed("pass", failed)
+                self._wake = asyncio.get_running_loop().time() + LOOK_SECONDS
+            finally:
+                self._busy = False
+
+    async def _woken(self) -> None:
+        """Return when there is something to do."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._changed.is_set():
+                longest = min(LONGEST_SECONDS, max(2 * QUIET_SECONDS, SHARE * self._took))
+                left = min(self._last + QUIET_SECONDS, self._first + longest) - loop.time()
+                if left <= _INSTANT:
+                    return
+                await asyncio.sleep(left)
+                continue
+            left = min(self._due(), self._wake) - loop.time()
+            if left <= _INSTANT:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, LOOK_SECONDS)):
+                    await self._changed.wait()
+            if not self._changed.is_set() and self._looks_different():
+                self.trigger()
+
+    def _due(self) -> float:
+        """When, by the loop's clock, the next command is to be judged again."""
+        if not self.kept:
+            return float("inf")
+        return asyncio.get_running_loop().time() + min(one.due for one in self.kept) - self.now()
+
+    def _looks_different(self) -> bool:
+        """Whether a price, or something else turned that nobody tells of."""
+        seen, self._seen = self._seen, self._look()
+        return seen is not None and seen != self._seen
+
+    def _look(self) -> object:
+        of = self.worlds
+        return (of.prices(), len(of.nominations), sum(1 for _ in of.buffers.pods()))
+
+    # ---- what
+
+    async def once(self) -> None:
+        """Judge again what is due, then look at everything if anything changed."""
+        loop = asyncio.get_running_loop()
+        due = [one for one in self.kept if one.due <= self.now()]
+        if due:
+            await self._judge_again(due)
+        if not self._changed.is_set() and loop.time() < self._wake:
+            return
+        self._changed.clear()
+        began = time.perf_counter()
+        await self._decide()
+        self._took = time.perf_counter() - began
+
+    def world(self) -> World:
+        """The cluster now, with all that is spoken for."""
+        spoken_for = (*self.carrier.commands, *(one.command for one in self.kept))
+        return self.worlds.take(spoken_for, self.memory)
+
+    async def _judge_again(self, due: list[Kept]) -> None:
+        """Start what still holds. What was decided with nothing changing since holds as it is, all of it together."""
+        self.kept = [one for one in self.kept if one not in due]
+        same = [one.command for one in due if one.changes == self.changes]
+        if same:
+            world = self.world()
+            for command in same:
+                self.start(command, world)
+        left = [one.command for one in due if one.changes != self.changes]
+        if not left:
+            return
+        world = self.world()
+        judged = await self.beside(validation.judge_all, left, world, self._shelf)
+        for command, again in zip(left, judged, strict=True):
+            self.teller.judged_again(command, again)
+            for found in again.commands:
+                self.start(found, world)
+
+    async def _decide(self) -> None:
+        world, changes = self.world(), self.changes
+        self._seen = self._look()
+        began = time.perf_counter()
+        decided = await self.beside(passes.decide, world, self._shelf, self._known)
+        unsaid = self.teller.passed(world, decided, time.perf_counter() - began)
+        for command in decided.commands:
+            if self.carrier.rests(command):
+                continue
+            settling = min(validation.settling(command), self.settling)
+            if settling > 0:
+                self.kept.append(Kept(command, changes, command.at + settling))
+            else:
+                self.start(command, world)
+        rested = self.carrier.rested()
+        waits = (worlds.next_change(world), None if rested is None else rested - self.now())
+        soonest = min((one for one in waits if one is not None), default=WHATEVER_SECONDS)
+        longest = LOOK_SECONDS if unsaid else WHATEVER_SECONDS
+        self._wake = asyncio.get_running_loop().time() + min(longest, max(soonest, 0.1))
+
+    def start(self, command: Command, world: World, drain_by: float | None = None) -> bool:
+        """Have a command carried out, unless something else became of its nodes meanwhile."""
+        if self.dry_run:
+            if command.names not in self._told:
+                self._told.add(command.names)
+                _log.info("would start: %s: %s", command, command.sentence)
+            return False
+        if self.carrier.has(command):
+            return False
+        _log.info("%s: %s", command, command.sentence)
+        self.memory.started(command, world)
+        self.carrier.start(command, drain_by)
+        self.started(command)
+        return True

@@ -1,0 +1,215 @@
+"""What people and dashboards hear of disruption: events and metrics under the peer's names, and dollars blocked.
+
+A refusal is told when it is another one than was told last of the same node, and a few at a time: what does not change
+is not worth repeating, and a thousand nodes that may not go for one reason are one fact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from dovetail.controllers.disruption.draining import disrupted_labels, snake_case
+from dovetail.controllers.disruption.ordering import Replacement
+from dovetail.controllers.metrics import Metrics
+from dovetail.core.disruption import repairing
+from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.facts import Machine, World
+from dovetail.core.disruption.passes import Decided
+from dovetail.core.disruption.reasons import BUDGETED, Decision, Reason
+from dovetail.core.disruption.refusals import Code, Refusal
+from dovetail.core.disruption.stages import ledger, standings
+from dovetail.core.disruption.validation import Again
+from dovetail.core.effects import Count, Observe, Ref, Say
+from dovetail.core.nodeclaims import NodeClaim
+
+#: So many nodes are told of in one pass; the others in the passes after it.
+TOLD_AT_ONCE: Final = 25
+_PREFIX: Final = "voluntary_disruption_"
+_DECISION: Final = ("decision", "reason", "consolidation_type")
+_ILL: Final = frozenset({"nodepool", "capacity_type", "termination_mode"})
+_SCORES: Final = (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0)
+#: What every node goes through, and what passes by itself: seen on the node, and nothing to be told.
+_PASSING: Final = frozenset(
+    {
+        *(Code.NO_NODE, Code.NOT_REGISTERED, Code.NOT_INITIALIZED, Code.NOMINATED),
+        *(Code.DELETING, Code.REBOOTING),
+    }
+)
+
+
+class Ears(Protocol):
+    def say(self, event: Say) -> None: ...
+    def count(self, one: Count) -> None: ...
+    def observe(self, one: Observe) -> None: ...
+
+
+def declare(metrics: Metrics) -> None:
+    counter, histogram = metrics.counter, metrics.histogram
+    counter(f"{_PREFIX}decisions_total", "Commands that were started.", *_DECISION)
+    counter(f"{_PREFIX}decisions_by_nodepool_total", "Commands that were started, by pool.", *_DECISION, "nodepool")
+    counter(f"{_PREFIX}queue_failures_total", "Commands that failed and were undone.", *_DECISION)
+    counter(f"{_PREFIX}failed_validations_total", "Nodes that were spared at a second look.", "consolidation_type")
+    counter(f"{_PREFIX}consolidation_timeouts_total", "Always 0: every node is judged.", "consolidation_type")
+    first = ("nodepool", "reason", "terminate_first_reason")
+    counter(f"{_PREFIX}terminate_first_decisions_total", "Nodes given up before their replacement.", *first)
+    moved = ("decision", "nodepool", "policy")
+    counter("consolidation_moves_total", "Commands that save money.", *moved)
+    histogram("consolidation_score", "What the Balanced policy made of them.", *moved, buckets=_SCORES)
+    histogram(f"{_PREFIX}decision_evaluation_duration_seconds", "How long judging every node took.", *_DECISION[1:])
+
+
+@dataclass(slots=True)
+class _Told:
+    refusal: Refusal
+    at: float
+
+
+@dataclass(slots=True)
+class Teller:
+    ears: Ears
+    #: The uid of a pool, for events about it.
+    uid_of: Callable[[str], str] = lambda pool: ""
+    now: Callable[[], float] = time.time
+    _told: dict[tuple[str, bool], _Told] = field(default_factory=dict)
+    #: By pool, what its budgets keep it from now.
+    _closed: dict[str, str] = field(default_factory=dict)
+    #: What was decided last, and from what.
+    decided: Decided | None = None
+    world: World | None = None
+
+    # ---- what was decided
+
+    def passed(self, world: World, decided: Decided, seconds: float) -> bool:
+        """A pass is over; whether something is left to be told."""
+        self.world, self.decided = world, decided
+        self._tell_pools(world)
+        labels = {"reason": "all", "consolidation_type": ""}
+        self.ears.observe(Observe(f"{_PREFIX}decision_evaluation_duration_seconds", seconds, labels))
+        refusals = [((name, True), one) for name, one in decided.method_refusals.items()]
+        refusals += [((name, False), one) for name, one in decided.refusals.items()]
+        known = {key for key, _ in refusals}
+        for key in [key for key in self._told if key not in known]:
+            del self._told[key]
+        left = TOLD_AT_ONCE
+        for key, refusal in refusals:
+            if not self._is_news(key, refusal):
+                continue
+            if not left:
+                return True
+            left -= 1
+            self._told[key] = _Told(refusal, self.now())
+            self._refused(world.machines.get(key[0]), refusal)
+        return False
+
+    def _tell_pools(self, world: World) -> None:
+        """Pools whose budgets let nobody go, told when that turns."""
+        held, counts = ledger(world), standings(world)
+        for name in world.pools:
+            closed = [reason for reason in BUDGETED if held.allowance(name, reason).count == 0]
+            text = ""
+            if closed and name in counts:
+                text = f"No allowed disruptions for {', '.join(closed)}: {held.allowance(name, closed[0])}"
+            if text and text != self._closed.get(name):
+                about = Ref("NodePool", name, self.uid_of(name))
+                self.ears.say(Say(about, "DisruptionBlocked", text, dedupe=(name, text), quiet_seconds=60.0))
+            self._closed[name] = text
+
+    def _is_news(self, key: tuple[str, bool], refusal: Refusal) -> bool:
+        """Prices and counts in a sentence change all the time: the same cause again is told after a while only."""
+        if refusal.code in _PASSING:
+            return False
+        known = self._told.get(key)
+        if known is None or known.refusal.code is not refusal.code:
+            return refusal.event is not None
+        if known.refusal == refusal or refusal.event is None:
+            return False
+        return self.now() - known.at >= refusal.quiet_seconds
+
+    def _refused(self, machine: Machine | None, refusal: Refusal) -> None:
+        if machine is None or refusal.event is None:
+            return
+        text = f"{refusal.text[:1].upper()}{refusal.text[1:]}"
+        for about in _about(machine.claim, machine):
+            self.ears.say(Say(about, refusal.event, text, dedupe=(about.kind, about.name, text)))
+
+    def judged_again(self, command: Command, again: Again) -> None:
+        """A command was looked at a second time, and some of it will not be done."""
+        for names, refusal in again.refusals:
+            labels = {"consolidation_type": command.consolidation_type}
+            self.ears.count(Count(f"{_PREFIX}failed_validations_total", labels, len(names)))
+            for one in command.candidates:
+                if one.name in names:
+                    for about in _about(one.claim, one.machine):
+                        text = f"{refusal.text[:1].upper()}{refusal.text[1:]}"
+                        self.ears.say(Say(about, "ConsolidationRejected", text, dedupe=(about.kind, about.name, text)))
+
+    # ---- what becomes of commands
+
+    def started(self, command: Command) -> None:
+        labels = _labels(command)
+        self.ears.count(Count(f"{_PREFIX}decisions_total", labels))
+        for pool in command.pools:
+            self.ears.count(Count(f"{_PREFIX}decisions_by_nodepool_total", {**labels, "nodepool": pool}))
+        if command.policy is not None:
+            for pool in command.pools:
+                moved = {"decision": str(command.decision), "nodepool": pool, "policy": str(command.policy)}
+                self.ears.count(Count("consolidation_moves_total", moved))
+                if command.score is not None:
+                    self.ears.observe(Observe("consolidation_score", command.score, moved))
+        if command.decision is Decision.TERMINATE_FIRST:
+            first = {"nodepool": command.pools[0], "reason": labels["reason"], "terminate_first_reason": command.why}
+            self.ears.count(Count(f"{_PREFIX}terminate_first_decisions_total", first))
+
+    def launching(self, command: Command, name: str, planned: Replacement) -> None:
+        text = f"Launching NodeClaim: {_titled(command)}"
+        self.ears.say(Say(Ref("NodeClaim", name), "DisruptionLaunching", text, dedupe=(name,)))
+
+    def waiting(self, command: Command, name: str) -> None:
+        text = "Waiting on readiness to continue disruption"
+        self.ears.say(Say(Ref("NodeClaim", name), "DisruptionWaitingReadiness", text, dedupe=(name,)))
+
+    def drained(self, command: Command, name: str, claim: NodeClaim) -> None:
+        machine = next(one.machine for one in command.candidates if one.name == name)
+        text = f"Disrupting Node: {_titled(command)}; {command.sentence}"
+        for about in _about(claim, machine):
+            self.ears.say(Say(about, "DisruptionTerminating", text, dedupe=(about.kind, about.name)))
+        if command.reason is Reason.UNHEALTHY and self.world is not None:
+            self._count_ill(claim, machine, command, self.world)
+
+    def _count_ill(self, claim: NodeClaim, machine: Machine, command: Command, world: World) -> None:
+        ill = repairing.diagnosed(machine, world)
+        labels = {key: value for key, value in disrupted_labels(claim, command).items() if key in _ILL}
+        condition = "" if ill is None else snake_case(ill.condition)
+        labels |= {"condition": condition, "image_id": claim.image_id}
+        self.ears.count(Count("nodeclaims_unhealthy_disrupted_total", labels))
+
+    def failed(self, command: Command, why: str, given_back: int) -> None:
+        self.ears.count(Count(f"{_PREFIX}queue_failures_total", _labels(command)))
+        back = f"; {given_back} replacements are given back" if given_back else ""
+        text = f"Disruption was undone: {why}{back}"
+        for one in command.candidates:
+            for about in _about(one.claim, one.machine):
+                self.ears.say(Say(about, "DisruptionBlocked", text, warning=True, dedupe=(about.kind, about.name, why)))
+
+
+def _labels(command: Command) -> dict[str, str]:
+    reason = str(command.reason).lower()
+    return {
+        "decision": str(command.decision),
+        "reason": reason,
+        "consolidation_type": command.consolidation_type,
+    }
+
+
+def _titled(command: Command) -> str:
+    return str(command.reason)
+
+
+def _about(claim: NodeClaim | None, machine: Machine) -> Iterator[Ref]:
+    if machine.node is not None:
+        yield Ref("Node", machine.node.name, machine.node.meta.uid)
+    if claim is not None:
+        yield Ref("NodeClaim", claim.name, claim.meta.uid)

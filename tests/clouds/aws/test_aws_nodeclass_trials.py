@@ -1,0 +1,142 @@
+"""Dry runs: permissions that are missing are found out before the first pod waits."""
+
+from __future__ import annotations
+
+import pytest
+from tests.clouds.aws.classes import Desk, assert_a_sentence, is_ready, node_class, said, sat
+from tools.aws_server import Account, AwsServer
+from tools.aws_server.world import Refuse
+
+PLAIN = "You are not authorized to perform this operation."
+
+
+def denied(message: str = PLAIN) -> Refuse:
+    return Refuse("UnauthorizedOperation", message, 403)
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        ("CreateLaunchTemplate", "CreateLaunchTemplateAuthCheckFailed"),
+        ("CreateFleet", "CreateFleetAuthCheckFailed"),
+        ("RunInstances", "RunInstancesAuthCheckFailed"),
+    ],
+)
+def test_a_permission_that_is_missing_is_named_and_believed_for_half_an_hour(
+    aws_server: AwsServer, aws_account: Account, action: str, reason: str
+) -> None:
+    aws_server.world.fail_always(action, denied())
+
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account))
+        one = said(report, "ValidationSucceeded")
+        assert (one.status, one.reason) == ("False", reason)
+        assert f"add ec2:{action} to its IAM policy" in one.message
+        assert_a_sentence(one)
+        asked = desk.counts.calls[action]
+        aws_server.world.fail_always(action, None)
+        await desk.later(600)
+        assert desk.counts.calls[action] == asked
+        assert is_ready(await desk.later(1801))
+
+    sat(aws_server, scenario)
+
+
+def test_the_action_iam_names_is_the_one_that_is_told(aws_server: AwsServer, aws_account: Account) -> None:
+    told = "not authorized to perform: iam:PassRole on resource: r. Encoded authorization failure message: abc123"
+    aws_server.world.fail_always("RunInstances", denied(told))
+
+    async def scenario(desk: Desk) -> None:
+        one = said(await desk.look(node_class(aws_account)), "ValidationSucceeded")
+        assert "add iam:PassRole to its IAM policy" in one.message
+        assert "abc123" not in one.message
+
+    sat(aws_server, scenario)
+
+
+def test_what_was_tried_is_not_tried_again_for_half_an_hour_unless_it_is_something_else(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(desk: Desk) -> None:
+        await desk.look(node_class(aws_account))
+        await desk.later(600)
+        assert desk.counts.calls["CreateFleet"] == 1
+        await desk.look(node_class(aws_account, userData="#!/bin/sh\ntrue"))
+        assert desk.counts.calls["CreateFleet"] == 2
+        await desk.later(1801)
+        assert desk.counts.calls["CreateFleet"] == 3
+        assert desk.counts.calls["CreateLaunchTemplate"] == 2
+
+    sat(aws_server, scenario)
+
+
+def test_nothing_is_tried_where_the_user_does_not_want_it(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        assert is_ready(await desk.look(node_class(aws_account)))
+        assert not {"CreateFleet", "RunInstances", "CreateLaunchTemplate"} & set(desk.counts.calls)
+
+    sat(aws_server, scenario, probes=False)
+
+
+def test_a_busy_ec2_leaves_the_class_unknown_and_is_asked_again_soon(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    aws_server.world.fail_always("CreateFleet", Refuse())
+
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account))
+        assert said(report, "ValidationSucceeded").status == "Unknown"
+        assert report.again <= 10
+        aws_server.world.fail_always("CreateFleet", None)
+        assert is_ready(await desk.later(10))
+
+    sat(aws_server, scenario)
+
+
+def test_a_market_that_is_empty_is_no_lack_of_permission(aws_server: AwsServer, aws_account: Account) -> None:
+    aws_server.world.fail_always("RunInstances", Refuse("InsufficientInstanceCapacity", "none left", 400))
+
+    async def scenario(desk: Desk) -> None:
+        assert is_ready(await desk.look(node_class(aws_account)))
+
+    sat(aws_server, scenario)
+
+
+def test_a_policy_that_allows_one_subnet_is_enough(aws_server: AwsServer, aws_account: Account) -> None:
+    aws_server.world.fail("RunInstances", denied(), times=3)
+
+    async def scenario(desk: Desk) -> None:
+        assert is_ready(await desk.look(node_class(aws_account)))
+        assert desk.counts.calls["RunInstances"] == 4
+
+    sat(aws_server, scenario)
+
+
+def test_a_profile_the_user_named_and_nobody_made_is_told_and_our_own_is_waited_for(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    unknown = Refuse("InvalidParameterValue", "Value (x) for parameter iamInstanceProfile.name is invalid. "
+                     "Invalid IAM Instance Profile name", 400)  # fmt: skip
+    aws_server.world.fail_always("RunInstances", unknown)
+
+    async def scenario(desk: Desk) -> None:
+        named = await desk.look(node_class(aws_account, role=None, instanceProfile="x"))
+        one = said(named, "ValidationSucceeded")
+        assert (one.status, one.reason) == ("False", "InstanceProfileNotFound")
+        assert "spec.instanceProfile" in one.message
+        ours = await desk.look(node_class(aws_account, "other"))
+        assert said(ours, "ValidationSucceeded").status == "Unknown"
+        assert ours.again <= 10
+        aws_server.world.fail_always("RunInstances", None)
+        assert is_ready(await desk.later(10, "other"))
+
+    sat(aws_server, scenario)
+
+
+def test_user_data_that_is_nearly_too_long_is_told(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account, userData="#!/bin/sh\n" + "#" * 14_800))
+        assert is_ready(report)
+        assert "of 16384 bytes" in said(report, "ValidationSucceeded").message
+
+    sat(aws_server, scenario)

@@ -1,0 +1,85 @@
+"""A pass that uses what the last one knew decides what a pass from scratch decides; one with patience, nearly so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scenarios.worlds_disruption import Size, fleet, with_pod_gone
+from tests.core.disruption.changing import changed, with_pods
+from tests.core.disruption.random_clusters import cluster
+from tests.core.disruption.test_disruption_laws import violations
+
+from dovetail.core.disruption.again import PATIENCE_SECONDS, Judgements
+from dovetail.core.disruption.passes import decide
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.scheduling.shelf import Shelf
+
+seeds = st.integers(0, 10**6)
+SMALL = Size(40, 600, seed=3)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_whatever_changes_a_kept_pass_decides_as_one_from_scratch(seed: int) -> None:
+    dice = Random(seed)
+    world, kept, shelf = cluster(seed, nodes=12), Judgements(patience=0.0), Shelf()
+    for _ in range(5):
+        assert decide(world, shelf, kept) == decide(world)
+        world = changed(world, dice)
+
+
+@given(seeds)
+@settings(max_examples=20, deadline=None)
+def test_with_patience_every_node_is_answered_and_every_pod_moved_has_a_place(seed: int) -> None:
+    dice = Random(seed)
+    world, kept, shelf = cluster(seed, nodes=12, repair=False), Judgements(), Shelf()
+    for _ in range(5):
+        found = decide(world, shelf, kept)
+        names = [name for one in found.commands for name in one.names]
+        assert set(world.machines) == set(names) | set(found.refusals)
+        waiting = [pod for pod in world.problem.snapshot.pods if pod.node is None]
+        if not waiting and not any(node.leaving for node in world.problem.snapshot.nodes):
+            going = [one for one in found.commands if one.reason is not Reason.EXPIRED or one.why != "overdue"]
+            assert violations(world, going) == ()
+        world = changed(world, dice)
+
+
+def test_when_patience_ends_it_is_decided_as_from_scratch() -> None:
+    world, kept, shelf = fleet(SMALL), Judgements(), Shelf()
+    decide(world, shelf, kept)
+    for number in (5, 50, 100):
+        world = with_pod_gone(world, number)
+        decide(world, shelf, kept)
+    world = replace(world, now=world.now + PATIENCE_SECONDS)
+    assert decide(world, shelf, kept) == decide(world)
+
+
+def test_where_nothing_changed_nothing_is_asked() -> None:
+    world, kept, shelf = fleet(SMALL), Judgements(), Shelf()
+    first = decide(world, shelf, kept)
+    before = dict(kept.memory.judgements)
+    again = decide(replace(world, now=world.now + 1), shelf, kept)
+    assert [one.names for one in again.commands] == [one.names for one in first.commands]
+    assert again.refusals == first.refusals
+    assert all(kept.memory.judgements[name] is one for name, one in before.items())
+
+
+def test_after_one_pod_changed_only_what_rests_on_its_node_is_judged_again() -> None:
+    world, kept, shelf = fleet(SMALL), Judgements(), Shelf()
+    decide(world, shelf, kept)
+    before = dict(kept.memory.judgements)
+    decide(with_pod_gone(world, 17), shelf, kept)
+    anew = [name for name, one in kept.memory.judgements.items() if before.get(name) is not one]
+    assert world.problem.snapshot.pods[17].node in anew
+    assert len(anew) < len(before) / 2
+
+
+def test_a_pod_store_that_makes_a_pod_anew_is_not_taken_for_the_same() -> None:
+    """Plans name pods by identity: one that is equal and another object must not be looked for in vain."""
+    world, kept, shelf = fleet(SMALL), Judgements(patience=0.0), Shelf()
+    decide(world, shelf, kept)
+    anew = with_pods(world, tuple(replace(pod) for pod in world.problem.snapshot.pods))
+    assert decide(anew, shelf, kept) == decide(anew)
