@@ -10,6 +10,7 @@ from tests.live.virtual_time import run
 
 from dovetail.api import kinds
 from dovetail.controllers.controller import Choices
+from dovetail.core.disruption.facts import Gates
 
 APART = {
     "podAntiAffinity": {
@@ -53,6 +54,31 @@ def test_nodes_of_an_old_template_are_replaced_within_the_budget():
             assert not tainted(live)
             labels = {"decision": "replace", "reason": "drifted", "consolidation_type": ""}
             assert live.value("voluntary_disruption_decisions_total", **labels) == 4
+
+    run(scenario())
+
+
+def test_staggered_expiry_replaces_the_old_one_after_another_before_they_go():
+    async def scenario() -> None:
+        young = objects.pool(disruption={"consolidateAfter": "Never", "budgets": [{"nodes": "1"}]}, expireAfter="1h")
+        choices = Choices(window=SOON, gates=Gates(staggered_expiry=True))
+        async with Live(pool=young, choices=choices) as live:
+            live.pods(3, affinity=APART)
+            await up(live, 3, nodes=3)
+            first = {one["metadata"]["name"] for one in live.claims()}
+            await live.settle(3500)
+            assert {one["metadata"]["name"] for one in live.claims()} == first
+            away = 0
+            for _ in range(600):
+                await live.settle(0.5)
+                going = {one["metadata"]["name"] for one in live.claims() if one["metadata"].get("deletionTimestamp")}
+                away = max(away, len(going))
+                assert len(live.nodes()) >= 3
+                if not first & {one["metadata"]["name"] for one in live.claims()}:
+                    break
+            assert not first & {one["metadata"]["name"] for one in live.claims()}
+            assert away == 1
+            await up(live, 3, nodes=3)
 
     run(scenario())
 

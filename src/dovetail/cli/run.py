@@ -144,6 +144,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
             terminate_first_drift=gate("TerminateFirstDrift"),
             terminate_first_repair=gate("TerminateFirstRepair"),
             writes_deletion_cost=gate("PodDeletionCostManagement"),
+            staggered_expiry=chosen.staggered_expiry,
         ),
         legacy_repair=chosen.legacy_repair,
         disruption_budgets=chosen.disruption_budget,

@@ -54,6 +54,8 @@ class Claims:
     replan: Callable[[], None]
     failed: Callable[[Key, Exception], None]
     now: Callable[[], float] = time.time
+    #: How much longer than its life a claim may wait to be replaced within budgets, as a share of it.
+    patience: float = 0.0
     #: What else is kept up to date on a claim that lives; it says when it wants to look again.
     also: Callable[[NodeClaim, tuple[NodeObject, ...]], Awaitable[float | None]] = _nothing_more
     _queue: WorkQueue[Key] = field(init=False)
@@ -177,11 +179,11 @@ class Claims:
 
     async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
         """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
-        over = upkeep.is_expired(claim, self.now())
+        over = upkeep.is_expired(claim, self.now(), self.patience)
         moving = (
             sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name)) if over else 0
         )
-        again = await self.hands.perform(upkeep.expired(claim, moving, self.now()))
+        again = await self.hands.perform(upkeep.expired(claim, moving, self.now(), self.patience))
         due = self._moves_due(claim)
         if due == 0.0:
             self._said[claim.name] = self.now()

@@ -53,6 +53,7 @@ class Operator:
     observe: bool = True
     disruption_budget: tuple[Budget, ...] = ()
     legacy_repair: bool = False
+    staggered_expiry: bool = False
     dry_run: bool = False
 
 
@@ -151,6 +152,12 @@ OPTIONS: Final = (
     ),
     _Option("legacy-node-repair", "LEGACY_NODE_REPAIR", _switch, "repair without budgets, as before 1.15 (false)"),
     _Option(
+        "staggered-expiry",
+        "STAGGERED_EXPIRY",
+        _switch,
+        "replace nodes that are too old within budgets, the oldest first, instead of deleting them at once (false)",
+    ),
+    _Option(
         "disruption-budget",
         "DISRUPTION_BUDGET",
         budgets.of_cluster,
@@ -203,6 +210,7 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         cluster_name=option("cluster-name", ""),
         own_kubelets=option("kubelets", False),
         legacy_repair=option("legacy-node-repair", False),
+        staggered_expiry=option("staggered-expiry", False),
         disruption_budget=option("disruption-budget", ()),
         observe=not option("disable-cluster-state-observability", False),
         dry_run=bool(flags.dry_run),

@@ -202,7 +202,7 @@ def test_throttles_from_the_start_leave_a_class_unknown_and_say_why(
         one = said(report, "SubnetsReady")
         assert (one.status, one.reason) == ("Unknown", "RequestLimitExceeded")
         assert_a_sentence(one)
-        with pytest.raises(Unavailable, match="still being looked at"):
+        with pytest.raises(Unavailable, match="being looked at"):
             desk.resolver.resolved(desk.ref())
         aws_server.world.fail_always("*", None)
         assert is_ready(await desk.later(10))
@@ -266,6 +266,43 @@ def test_a_class_nobody_has_heard_of_cannot_be_bought_with(aws_server: AwsServer
             desk.resolver.resolved(desk.ref("never"))
 
     sat(aws_server, scenario)
+
+
+def test_a_class_that_was_changed_is_not_launched_with_before_it_is_looked_at_nor_one_that_goes(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(desk: Desk) -> None:
+        wire = node_class(aws_account)
+        desk.resolver.note(desk.ref(), wire)
+        with pytest.raises(Unavailable, match="is new, or was changed"):
+            desk.resolver.resolved(desk.ref())
+        await desk.look(wire)
+        assert desk.resolver.resolved(desk.ref())
+        newer = {**wire, "metadata": {**wire["metadata"], "generation": 2}}
+        desk.resolver.note(desk.ref(), newer)
+        with pytest.raises(Unavailable, match="is new, or was changed"):
+            desk.resolver.resolved(desk.ref())
+        going = {**wire, "metadata": {**wire["metadata"], "deletionTimestamp": "2026-11-15T00:00:00Z"}}
+        desk.resolver.note(desk.ref(), going)
+        with pytest.raises(NoCapacity, match="is being deleted"):
+            desk.resolver.resolved(desk.ref())
+        desk.resolver.note(desk.ref(), None)
+        assert desk.resolver.spec(desk.ref()) is None
+
+    sat(aws_server, scenario)
+
+
+def test_a_version_of_kubernetes_nobody_knows_yet_is_waited_for(aws_server: AwsServer, aws_account: Account) -> None:
+    version = [""]
+
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account))
+        assert said(report, "AMIsReady").status == "Unknown"
+        assert_a_sentence(said(report, "AMIsReady"))
+        version[0] = "1.35+"
+        assert is_ready(await desk.look())
+
+    sat(aws_server, scenario, kubernetes=lambda: version[0])
 
 
 def test_a_class_that_is_forgotten_is_gone_and_its_reservations_with_it(

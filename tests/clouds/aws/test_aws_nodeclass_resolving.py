@@ -166,6 +166,7 @@ def test_a_latest_that_was_deprecated_is_read_anew_before_its_day_is_over(
 
 
 def test_reservations_are_selected_and_told_with_their_counts(aws_server: AwsServer, aws_account: Account) -> None:
+    """S3.1, S3.2."""
     ends = instant(aws_server.world.now + 86_400)
     mine = reserve("m5.large", "us-east-1a", 10, Tags=[{"Key": "team", "Value": "a"}], EndDate=ends)
     reserve("c5.large", "us-east-1a", 3)
@@ -237,6 +238,23 @@ def test_thousands_of_reservations_are_all_used_and_shown_as_far_as_they_fit(
         assert sum(one["availableInstanceCount"] for one in shown) == 550
         assert len(desk.resolver.resolved(desk.ref()).reservations) == 1100
         assert "1100 are selected" in said(report, "CapacityReservationsReady").message
+
+    sat(aws_server, scenario)
+
+
+def test_an_answer_that_is_remembered_does_not_undo_what_was_launched_since(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    """S3.5."""
+    held = reserve("m5.large", "us-east-1a", 4)
+
+    async def scenario(desk: Desk) -> None:
+        await desk.look(node_class(aws_account, capacityReservationSelectorTerms=[{"id": held}]))
+        desk.left.launched(held, aws_server.world.now)
+        await desk.later(10)
+        assert desk.left.left(held) == 3
+        await desk.later(60)
+        assert desk.left.left(held) == 4
 
     sat(aws_server, scenario)
 

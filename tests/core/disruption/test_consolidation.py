@@ -190,7 +190,7 @@ def test_a_pool_may_ask_for_a_least_saving() -> None:
 def test_a_command_reads_as_the_peers_does() -> None:
     (command,) = decided(member("a", "m8", pods=pods("web", 3))).commands
     assert str(command) == "Underutilized/replace: nodepools=[pool]: [a] -> [1 replacement] (savings: $0.30/h)"
-    assert command.sentence == "saves $0.3 an hour and evicts 3 pods; pays back in 1 min"
+    assert command.sentence == "saves $0.3 an hour and evicts 3 pods; pays back in 55 s"
     assert command.consolidation_type == "single"
     two: Command = replace(command, candidates=command.candidates * 2, decision=Decision.DELETE)
     assert two.consolidation_type == "multi"

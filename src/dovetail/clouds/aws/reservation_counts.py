@@ -25,10 +25,11 @@ class Counts:
     generation: int = 0
 
     def saw(self, found: Iterable[tuple[str, int]], at: float) -> None:
-        """What EC2 answered to a question asked at a time; those it did not name are left as they are."""
+        """What EC2 answered to a question asked at a time; those it did not name are left as they are. An answer that
+        was told before is told again by everybody who looks at it, and must not undo what was counted since."""
         for name, left in found:
             known = self._by_id.get(name)
-            if known is not None and known.seen > at:
+            if known is not None and known.seen >= at:
                 continue
             if known is None or known.left != left:
                 self.generation += 1

@@ -23,6 +23,7 @@ from dovetail.controllers.disruption.said import Said
 from dovetail.controllers.disruption.telling import Teller
 from dovetail.controllers.disruption.worlds import Worlds
 from dovetail.core.conditions import Status
+from dovetail.core.disruption import expiring
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, Action, RepairPolicies, RepairPolicy, checked
 from dovetail.core.errors import BadValue, shown
 
@@ -117,6 +118,7 @@ def assembled(one: Controller, beside: Beside, failed: Callable[[str], Failed]) 
         chosen.dry_run,
         chosen.settling,
     )
+    one.claims.patience = expiring.PATIENCE if gates.staggered_expiry else 0.0
     keeper.legacy = repairs if chosen.legacy_repair else NO_REPAIRS
     carrier.ended, carrier.came_up = loop.trigger, loop.memory.came_up
     if chosen.dry_run:

@@ -15,6 +15,7 @@ from dovetail.controllers.disruption.draining import disrupted_labels, snake_cas
 from dovetail.controllers.disruption.ordering import Replacement
 from dovetail.controllers.metrics import Metrics
 from dovetail.core.disruption import repairing
+from dovetail.core.disruption.balanced import THRESHOLD
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Machine, World
 from dovetail.core.disruption.passes import Decided
@@ -159,9 +160,26 @@ class Teller:
                 self.ears.count(Count("consolidation_moves_total", moved))
                 if command.score is not None:
                     self.ears.observe(Observe("consolidation_score", command.score, moved))
+        self._approved(command)
         if command.decision is Decision.TERMINATE_FIRST:
             first = {"nodepool": command.pools[0], "reason": labels["reason"], "terminate_first_reason": command.why}
             self.ears.count(Count(f"{_PREFIX}terminate_first_decisions_total", first))
+
+    def _approved(self, command: Command) -> None:
+        """Nodes that are replaced to save money; and what the Balanced policy thought of it, on the pool where several
+        go together."""
+        if command.policy is None:
+            return
+        nodes = [about for one in command.candidates for about in _about(one.claim, one.machine)]
+        if command.decision is Decision.REPLACE:
+            text = f"Replaced by cheaper machines: {command.sentence}"
+            for one in nodes:
+                self.ears.say(Say(one, "ConsolidationCandidate", text, dedupe=(one.kind, one.name, text)))
+        if command.score is not None:
+            pools = [Ref("NodePool", name, self.uid_of(name)) for name in command.pools]
+            score = f"Score {command.score:.2f} against a threshold of {THRESHOLD:.2f}: {command.sentence}"
+            for one in pools if len(command.candidates) > 1 else nodes:
+                self.ears.say(Say(one, "ConsolidationApproved", score, dedupe=(one.kind, one.name, score)))
 
     def launching(self, command: Command, name: str, planned: Replacement) -> None:
         text = f"Launching NodeClaim: {_titled(command)}"

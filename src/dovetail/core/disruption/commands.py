@@ -16,7 +16,7 @@ from dovetail.core import labels
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.history import Kind, Move
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
-from dovetail.core.disruption.refusals import counted, money
+from dovetail.core.disruption.refusals import counted, lasting, money
 from dovetail.core.disruption.scenes import Scene
 from dovetail.core.pods import Pod
 from dovetail.core.scheduling.problem import Claim, Placed, Plan
@@ -112,7 +112,7 @@ class Command:
         """What a person wants to know of it."""
         text = f"saves {money(self.saved)} an hour and evicts {counted(len(self.evicted), 'pod')}"
         if self.payback and self.payback != inf:
-            text += f"; pays back in {self.payback / 60:.0f} min"
+            text += f"; pays back in {lasting(self.payback)}"
         return text
 
 

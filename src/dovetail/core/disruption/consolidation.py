@@ -22,7 +22,7 @@ from dovetail.core.disruption.payback import Evicted
 from dovetail.core.disruption.policies import PAYBACK_SECONDS
 from dovetail.core.disruption.pricing import SpotRule
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
-from dovetail.core.disruption.refusals import Code, Refusal, counted, listed, money
+from dovetail.core.disruption.refusals import Code, Refusal, counted, lasting, listed, money
 from dovetail.core.disruption.scenes import Settled
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod
@@ -279,11 +279,7 @@ def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: f
             text = f"would save {money(saved)}/h; NodePool {policy.name} wants at least {least}"
             return Refusal(Code.LITTLE, text, nanodollars=saved)
         if wanted.payback and takes > wanted.payback:
-            text = f"moving would cost {money(cost)} and save {money(saved)}/h: it pays back in {_minutes(takes)}, "
-            text += f"and NodePool {policy.name} allows {_minutes(wanted.payback)}"
+            text = f"moving would cost {money(cost)} and save {money(saved)}/h: it pays back in {lasting(takes)}, "
+            text += f"and NodePool {policy.name} allows {lasting(wanted.payback)}"
             return Refusal(Code.PAYBACK, text, nanodollars=saved)
     return None
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds < 36_000_000 else "never"

@@ -14,6 +14,7 @@ from dovetail.core.disruption.commands import Command, Group
 from dovetail.core.disruption.drifting import replaced
 from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.stages import Outcome, Stage
+from dovetail.core.lifecycle.upkeep import goes_at
 from dovetail.core.nodeclaims import NodeClaim
 
 #: How much longer than its life a claim may wait for its turn.
@@ -22,12 +23,12 @@ PATIENCE: Final = 0.1
 
 def expires(claim: NodeClaim) -> float | None:
     """When a claim is too old, None for never."""
-    return None if claim.expire_after is None else claim.meta.created + claim.expire_after
+    return goes_at(claim)
 
 
 def overdue(claim: NodeClaim) -> float | None:
     """When it goes whatever budgets say."""
-    return None if claim.expire_after is None else claim.meta.created + claim.expire_after * (1 + PATIENCE)
+    return goes_at(claim, PATIENCE)
 
 
 def expire(stage: Stage) -> Outcome:

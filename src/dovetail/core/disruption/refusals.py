@@ -149,5 +149,12 @@ def money(nanodollars: int) -> str:
     return f"${dollars(nanodollars if abs(nanodollars) < NANO // 100 else round(nanodollars, _SENTENCE_DIGITS))}"
 
 
+def lasting(seconds: float) -> str:
+    """How long something takes, as one says it: seconds below a minute, else minutes."""
+    if seconds >= 36_000_000:
+        return "never"
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

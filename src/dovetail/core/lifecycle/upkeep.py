@@ -30,15 +30,23 @@ LARGEST_SHARE: Final = 0.10
 MISTAKE_SECONDS: Final = 600.0
 
 
-def is_expired(claim: NodeClaim, now: float) -> bool:
-    return claim.expire_after is not None and now >= claim.meta.created + claim.expire_after
+def goes_at(claim: NodeClaim, patience: float = 0.0) -> float | None:
+    """When a claim goes for its age alone; None for never. `patience` is a share of its life that it may live longer,
+    where its turn comes within budgets."""
+    return None if claim.expire_after is None else claim.meta.created + claim.expire_after * (1 + patience)
 
 
-def expired(claim: NodeClaim, pods: int, now: float) -> Step:
+def is_expired(claim: NodeClaim, now: float, patience: float = 0.0) -> bool:
+    end = goes_at(claim, patience)
+    return end is not None and now >= end
+
+
+def expired(claim: NodeClaim, pods: int, now: float, patience: float = 0.0) -> Step:
     """Delete a claim that is too old; budgets and do-not-disrupt are not asked. `pods` would have to move."""
-    if claim.is_deleting or claim.expire_after is None:
+    end = goes_at(claim, patience)
+    if claim.is_deleting or end is None:
         return Step()
-    left = claim.meta.created + claim.expire_after - now
+    left = end - now
     if left > 0:
         return Step((), left)
     counted = reasons.disrupted(claim, "expired")

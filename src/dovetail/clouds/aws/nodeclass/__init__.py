@@ -22,7 +22,7 @@ Whoever puts the cloud together makes one `Resolver(Kit(aws, templates, home, ku
                   resolver.selected_reservations(ref)  with totals;  `kit.counts.left(id)` is how many are free now
                   resolver.generation         has changed when any of this has
     drift         clouds.aws.drift.drifted(claim, machine, resolver.resolved(ref), kind)
-    set_node_class(ref, None)                 resolver.forget(ref)
+    set_node_class(ref, wire)                 resolver.note(ref, wire)
 """
 
 from dovetail.clouds.aws.nodeclass.resolver import Kit, Resolver

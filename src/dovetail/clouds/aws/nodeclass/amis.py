@@ -6,7 +6,7 @@ where the user named the parameter. A "latest" whose image has since been deprec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -38,8 +38,10 @@ class Named:
     missing: tuple[str, ...]
 
 
-async def look(memory: Memory, spec: ClassSpec, kubernetes: str) -> Look[tuple[Image, ...]]:
+async def look(memory: Memory, spec: ClassSpec, version: Callable[[], str]) -> Look[tuple[Image, ...]]:
+    """`version` is asked for Kubernetes' where an alias needs it."""
     try:
+        kubernetes = version() if spec.alias else ""
         named = await _named(memory, spec, kubernetes)
         if spec.alias and not named.serves:
             return Look(_nothing_published(spec.alias, kubernetes, named), (), AGAIN)
@@ -49,7 +51,7 @@ async def look(memory: Memory, spec: ClassSpec, kubernetes: str) -> Look[tuple[I
     except CloudError as error:
         return Look(failed(IMAGES, error), None, AGAIN, error)
     if _forgotten(memory, named, wires):
-        return await look(memory, spec, kubernetes)
+        return await look(memory, spec, version)
     chosen = images.chosen(_read(wires, named, memory.now()))
     verdict = _judged(spec, chosen, wires)
     return Look(verdict, chosen, AGAIN if verdict.is_bad else RARELY, problem)

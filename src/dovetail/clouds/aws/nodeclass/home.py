@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -9,8 +10,10 @@ from typing import Final
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.aws.nodeclass.memory import Memory
+from dovetail.clouds.port import Unavailable
 
 SECONDS: Final = 300.0
+_VERSION: Final = re.compile(r"[0-9]+\.[0-9]+", re.ASCII)
 
 
 class Surroundings:
@@ -18,12 +21,18 @@ class Surroundings:
     may change under a running program. EKS is asked only for what is missing; nodeadm needs the range of services."""
 
     def __init__(self, told: Home, kubernetes: Callable[[], str], memory: Memory) -> None:
-        self._told, self._memory = told, memory
-        self.kubernetes = kubernetes
+        self._told, self._memory, self._kubernetes = told, memory, kubernetes
 
     @property
     def name(self) -> str:
         return self._told.name
+
+    def version(self) -> str:
+        """Kubernetes' version as images are published for it: 1.35, whatever a server adds to that."""
+        found = _VERSION.match(self._kubernetes())
+        if found is None:
+            raise Unavailable("the version of Kubernetes, which images are published for, is not known yet")
+        return found[0]
 
     async def home(self, needs_cidr: bool) -> Home:
         """Raises CloudError where EKS has to be asked and does not answer."""

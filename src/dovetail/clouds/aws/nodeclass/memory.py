@@ -51,7 +51,7 @@ class Memory:
         key = _key(call, request)
         at, absent = self._absent.get(key, (0.0, None))
         if absent is not None and 0 <= self.now() - at < ABSENT_SECONDS:
-            raise absent
+            raise absent.with_traceback(None)
         try:
             return await self._answered(key, seconds, lambda: self._aws.ask(call, **request))
         except NotFound as none:
@@ -73,13 +73,19 @@ class Memory:
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._asked(key, ask), name="aws answer")
-            task.add_done_callback(lambda _: self._asking.pop(key, None))
+            task.add_done_callback(lambda done: self._done(key, done))
         try:
             return await asyncio.shield(task)
         except (Throttled, Unavailable) as failed:
             if held is None:
                 raise
             return Answer(held.value, held.at, failed)
+
+    def _done(self, key: bytes, task: asyncio.Task[Answer]) -> None:
+        """Whoever asked may have gone away: the error has been looked at all the same."""
+        self._asking.pop(key, None)
+        if not task.cancelled():
+            task.exception()
 
     async def _asked(self, key: bytes, ask: Callable[[], Awaitable[Any]]) -> Answer:
         at = self.now()

@@ -53,7 +53,7 @@ class Profiles:
             return name
         since, absent = self._no_role.get(role, (0.0, None))
         if absent is not None and 0 <= self._now() - since < NO_ROLE_SECONDS:
-            raise absent
+            raise absent.with_traceback(None)
         name = await self._kept(owner, role) or await self._made(owner, role, wanted)
         self._known[owner.uid, role] = (self._now(), name)
         for one in (name, owner.current):

@@ -87,6 +87,7 @@ class Resolver:
         self._profiles = Profiles(kit.aws, kit.home.name, kit.now)
         self._trials = Trials(kit.aws, kit.templates, kit.now)
         self._held: dict[str, Held] = {}
+        self._current: dict[str, tuple[int, bool]] = {}
         self.generation = 0
 
     # ---- for those who launch and sell
@@ -94,9 +95,11 @@ class Resolver:
     def resolved(self, ref: NodeClassRef) -> ResolvedClass:
         """The class to launch with. Raises Misconfigured for one that is not ready, Unavailable for one that is not
         looked at yet, NoCapacity for one that is not there."""
-        held = self._held.get(ref.name)
-        if held is None:
-            raise NoCapacity(f"there is no EC2NodeClass {ref.name}, or it has not been looked at")
+        held, (generation, leaving) = self._held.get(ref.name), self._current.get(ref.name, (0, False))
+        if leaving or (held is None and not generation):
+            raise NoCapacity(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
+        if held is None or (generation and held.generation != generation):
+            raise Unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at")
         if held.resolved is not None:
             return held.resolved
         wrong = [one for one in held.conditions if one.status is Status.FALSE and one.type != _ROOT]
@@ -115,6 +118,15 @@ class Resolver:
         left by now."""
         held = self._held.get(ref.name)
         return () if held is None else held.reservations
+
+    def note(self, ref: NodeClassRef, wire: Mapping[str, object] | None) -> None:
+        """A class as the API server has it now, None when it is gone (`Cloud.set_node_class`): what was found for an
+        older version of it is not launched with."""
+        if wire is None:
+            self._current.pop(ref.name, None)
+            self.forget(ref)
+        else:
+            self._current[ref.name] = (statuses.generation(wire), statuses.is_leaving(wire))
 
     def forget(self, ref: NodeClassRef) -> None:
         """The class is gone."""
@@ -167,7 +179,7 @@ class Resolver:
         memory = self._memory
         return Parts(
             *await asyncio.gather(
-                amis.look(memory, spec, self._surroundings.kubernetes()),
+                amis.look(memory, spec, self._surroundings.version),
                 reservations.look(memory, spec.reservations),
                 places.placement(memory, spec.placement),
                 places.subnets(memory, spec.subnets),

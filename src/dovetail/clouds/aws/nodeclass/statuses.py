@@ -68,6 +68,10 @@ def generation(wire: Wire) -> int:
     return found if isinstance(found, int) else 0
 
 
+def is_leaving(wire: Wire) -> bool:
+    return bool(_about(wire).get("deletionTimestamp"))
+
+
 def uid(wire: Wire) -> str:
     return str(_about(wire).get("uid") or "")
 
