@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from tools.aws_server.types import sell_new_type
 from tools.aws_server.world import Nonsense, Refuse
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws.client import _moment
 from dovetail.clouds.aws.discovery import INTERVALS, LONGEST_WAIT, Discovery
 from dovetail.clouds.aws.freshness import Subject
 from dovetail.clouds.aws.market import AwsMarket
@@ -305,3 +307,14 @@ def test_classes_keep_their_zones_when_the_region_is_looked_at_again(aws_server:
         assert {row.zone for row in market.offerings(POOL)["m5.large"]} == {B}
 
     discovering(aws_server, scenario)
+
+
+def test_times_in_answers_have_a_zone_whichever_way_they_are_written() -> None:
+    moment = dt.datetime(2026, 11, 15, 12, 30, tzinfo=dt.UTC)
+    for written in (
+        "2026-11-15T12:30:00Z",
+        "2026-11-15T12:30:00.000+00:00",
+        "Sun, 15 Nov 2026 12:30:00 GMT",
+        1794745800,
+    ):
+        assert _moment(written) == moment

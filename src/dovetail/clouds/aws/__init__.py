@@ -4,6 +4,15 @@ Bundled or live, answers are read the same way:
 
     wire → parse → load      DescribeInstanceTypes and our own files → a `Listing`;  labels    what a node carries
 
+Asking what is sold, and selling it on to the catalog (`market` says who calls what):
+
+    types_live, prices_live, spot_history     questions to EC2 and Pricing, and how their answers are read
+    region                                    a `Listing` and its answers, from files or live; `repriced`
+    freshness                                 how old each of them is, and why it is not newer
+    class_terms, class_specs, class_rows      what a node class makes of a region: refusals, specs, offerings
+    reserved_rows, discovered                 offerings of its reservations; memory that nodes reported
+    market        `AwsMarket`, the four questions;  discovery   keeps it up to date;  refresh   once, for the CLI
+
 Talking to AWS, from the bottom:
 
     calls         every call there is, as values: service, pages, deadline, whether it may be repeated
@@ -14,7 +23,8 @@ Talking to AWS, from the bottom:
     batching      `Batcher`: wishes of one key within a moment are one call
 
 A node class, resolved (`resolved.ResolvedClass`): subnets, security groups, images, profile, user data, disks, network,
-metadata, tags, reservations. Whoever resolves classes makes it; launching only reads it. `user_data(Boot) -> str` is
+metadata, tags, reservations. `nodeclass.Resolver` makes it, and says in the class's status what it found; launching
+only reads it, and `drift.drifted` compares a machine with it. `user_data(Boot) -> str` is
 asked for every type of an order and must not depend on the claim's name: equal answers share a launch template.
 
 Buying, each step a value for the next:
