@@ -53,9 +53,8 @@ async def remove(server: Server, namespace: str) -> None:
         for role in ("dovetail", "dovetail-kwok"):
             await api.delete(CLUSTER_ROLES.path(role))
             await api.delete(CLUSTER_ROLE_BINDINGS.path(role))
-        for role in ("dovetail-node-leases", "dovetail-kwok"):
-            await api.delete(ROLES.path(role, permissions.NODE_LEASES))
-            await api.delete(ROLE_BINDINGS.path(role, permissions.NODE_LEASES))
+        await api.delete(ROLES.path("dovetail-kwok", permissions.NODE_LEASES))
+        await api.delete(ROLE_BINDINGS.path("dovetail-kwok", permissions.NODE_LEASES))
         await api.delete(DEPLOYMENTS.path("dovetail", namespace))
         await api.delete(NAMESPACES.path(namespace))
     finally:
@@ -128,8 +127,10 @@ def test_the_account_may_do_what_was_meant_and_nothing_beside_it(
     place = fresh("rights")
     given = [(place, "", "pods", "delete"), (place, "", "pods/eviction", "create"), ("", "", "nodes", "create")]
     given += [("", "karpenter.sh", "nodepools", "patch"), ("", "karpenter.sh", "instancetypes/status", "patch")]
-    given += [(permissions.NODE_LEASES, "coordination.k8s.io", "leases", "delete")]
+    given += [(permissions.NODE_LEASES, "coordination.k8s.io", "leases", "create")]
+    given += [("", "karpenter.sh", "nodepools/finalizers", "update")]
     denied = [(place, "", "secrets", "get"), (place, "", "pods", "create"), (place, "", "pods/exec", "create")]
+    denied += [(permissions.NODE_LEASES, "coordination.k8s.io", "leases", "delete")]
     denied += [("", "karpenter.sh", "nodepools", "delete"), ("", "karpenter.sh", "instancetypes", "patch")]
     denied += [
         ("", "rbac.authorization.k8s.io", "clusterroles", "patch"),
