@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
@@ -57,6 +56,8 @@ def is_wanted(flags: Namespace) -> bool:
 
 def read(flags: Namespace, console: Console) -> list[tuple[str, bytes]]:
     """Every list, as (what it is called, a JSON List)."""
+    import asyncio  # slow to load, and only a live cluster needs it
+
     return asyncio.run(_read(flags, console))
 
 

@@ -43,6 +43,7 @@ VERBS: Final = (
     Verb(("catalog", "diff"), "catalog_diff", "compare two catalogues"),
     Verb(("catalog", "import"), "catalog_import", "keep your own prices, discounts and commitments"),
     Verb(("catalog", "export"), "catalog_export", "write a catalogue to a file"),
+    Verb(("catalog", "refresh"), "catalog_refresh", "ask a cloud what it sells now, and keep it as a file"),
     Verb(("explain", "type"), "explain_type", "each term of a type's allocatable, and each price"),
     Verb(("explain", "pod"), "explain_pod", "why a pod waits, or where it goes and why there"),
     Verb(("explain", "node"), "explain_node", "what is on a node, what it costs, and why it is still here"),

@@ -1,0 +1,214 @@
+"""AWS: what it sells, heard from its API. The server is the test suite's (moto and our grafts) in a process of its own,
+so its answers are as long as EC2's and come sooner. All 1,395 types, six zones, every pool priced.
+
+A cold start is a process that has done nothing yet, until a catalogue of live types and prices can be planned with. The
+bundled catalogue can be used long before. Lag is how much later than asked for the event loop comes round, and depends
+on who else uses the machine; how long the loop's own thread worked at a stretch does not.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from bench import aws_launches, aws_world, measure
+from bench.aws_cold import CLASS, POOL, REGION, terms
+from bench.aws_world import AwsWorld
+from bench.pods_from_json import read_pods
+from bench.report import ROOT, Row, lower
+from bench.worlds import world
+from dovetail.clouds.aws import region as regions
+from dovetail.clouds.aws import spot_history
+from dovetail.clouds.aws.discovery import INTERVALS
+from dovetail.clouds.aws.freshness import Subject
+from dovetail.clouds.aws.market import AwsMarket
+from dovetail.clouds.aws.region import Region
+from dovetail.clouds.aws.reservation_counts import Counts
+from dovetail.clouds.aws.resolved import HeldReservation
+from dovetail.core.catalog.cache import CatalogCache
+from dovetail.core.catalog.shortages import Shortage
+from dovetail.core.labels import SPOT
+from dovetail.core.scheduling.problem import Options, Problem
+from dovetail.core.scheduling.shelf import Shelf
+from dovetail.core.scheduling.solve import solve
+from dovetail.core.snapshot import Snapshot
+
+NAME: Final = "aws"
+ON_REQUEST: Final = True
+RESERVATIONS: Final = 10_000
+FREE: Final = 100
+PODS: Final = 5_000
+FEW_PODS: Final = 100
+CLAIMS: Final = 500
+_RUNS: Final = 3
+
+
+def run() -> list[Row]:
+    with aws_world.running() as served:
+        return [*_cold(served), *_launches(served), *_refreshes(), *_reservations()]
+
+
+# ---- from the API
+
+
+def _cold(served: AwsWorld) -> list[Row]:
+    runs = [_started(served) for _ in range(_RUNS)]
+    told = {key: statistics.median(one[key] for one in runs) for key in runs[0]}
+    each = {subject: told[subject.name] * 60 / INTERVALS[subject] for subject in Subject}
+    what = f"{told['types']:,.0f} types, {told['zones']:.0f} zones"
+    return [
+        lower(f"cold start to a usable catalogue from the API ({what})", "s", told["seconds"], limit=6.0),
+        lower("– processor time of ours in it", "s", told["busy"]),
+        lower("– the bundled catalogue is usable after", "s", told["from_files"]),
+        lower("– memory of the whole process at its peak", "MB", max(one["megabytes"] for one in runs), limit=220),
+        lower("– event-loop lag, 99th percentile", "s", told["late"], limit=0.05),
+        lower("– work of the loop's own thread at a stretch, 99th percentile", "s", told["worked"], limit=0.05),
+        lower("– the longest such stretch", "s", told["longest"]),
+        lower("– calls made", "count", told["calls"]),
+        lower(
+            "calls when idle, a minute: types, zones and on-demand prices",
+            "count",
+            sum(each.values()) - each[Subject.SPOT],
+        ),
+        lower("– and spot prices, looked at every 15 minutes", "count", each[Subject.SPOT]),
+    ]
+
+
+def _started(served: AwsWorld) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.aws_cold", served.url]
+    environment = {**os.environ, **aws_world.ENVIRONMENT}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def _launches(served: AwsWorld) -> list[Row]:
+    os.environ.update(aws_world.ENVIRONMENT)
+    served.calls()
+    bought = asyncio.run(aws_launches.bought_and_ended(served.url, CLAIMS))
+    calls = served.calls()
+    told = ", ".join(f"{name} {count}" for name, count in sorted(calls.items()))
+    return [
+        lower(f"API calls for {CLAIMS} claims, bought, looked at and ended ({told})", "count", sum(calls.values())),
+        lower("– machines they bought", "count", bought, limit=CLAIMS),
+    ]
+
+
+# ---- in memory
+
+
+def _market(held: Iterable[HeldReservation] = (), rooms: int = 0, free: int = RESERVATIONS) -> AwsMarket:
+    """`rooms` machines are left in the first `free` reservations, none in the others."""
+    counts, given = Counts(), tuple(held)
+    counts.saw(((one.id, rooms if at < free else 0) for at, one in enumerate(given)), 0.0)
+    made = AwsMarket(regions.bundled(REGION), counts)
+    made.set_class(CLASS, terms(made), given)
+    return made
+
+
+def _refreshes() -> list[Row]:
+    market = _market()
+    cache = CatalogCache(market, region=REGION)
+    cache.catalog(POOL, 0.0)
+    names = iter(sorted(market.region.types) * 2)
+    zone = market.region.zones[0].zone_name
+
+    def one_error() -> None:
+        cache.mark(Shortage(next(names), zone, SPOT), 0.0)
+        cache.catalog(POOL, 0.0)
+
+    ice = measure.median_seconds(one_error, repeats=51, warm_up=3)
+    few, every = (_poll(market, cache, share) for share in (50, 1))
+    return [
+        lower("offerings refreshed after one capacity error", "s", ice, limit=0.001),
+        lower("offerings refreshed after a spot-price poll, every price another", "s", every, limit=0.15),
+        lower("– the same, one in fifty another", "s", few, limit=0.15),
+    ]
+
+
+def _poll(market: AwsMarket, cache: CatalogCache, one_in: int) -> float:
+    """Processor time from EC2's records to the new catalogue."""
+    turns = iter(range(1, 1000))
+
+    def poll() -> None:
+        records = _records(market.region, next(turns), one_in)
+        began = time.process_time()
+        found, _ = spot_history.prices_of(records, "2026-11-15")
+        spot = regions.merged(market.region.prices.spot, found)
+        prices = replace(market.region.prices, spot=spot, spot_whole=True)
+        market.set_region(regions.repriced(market.region, prices))
+        cache.catalog(POOL, 0.0)
+        seconds.append(time.process_time() - began)
+
+    seconds: list[float] = []
+    for _ in range(8):
+        gc.collect()
+        poll()
+    return statistics.median(seconds[2:])
+
+
+def _records(region: Region, turn: int, one_in: int) -> list[dict[str, object]]:
+    pools = [(name, row.zone) for name, rows in region.listing.offerings.items() for row in rows]
+    return [
+        {
+            "InstanceType": name,
+            "AvailabilityZone": zone,
+            "SpotPrice": f"{1 + at + (turn if at % one_in == 0 else 0)}e-4",
+        }
+        for at, (name, zone) in enumerate(sorted(set(pools), key=str))
+    ]
+
+
+# ---- reservations
+
+
+def _held(market: AwsMarket, count: int) -> list[HeldReservation]:
+    """Spread evenly over all types and zones that sell any."""
+    pools = [(name, row.zone) for name, rows in market.region.listing.offerings.items() for row in rows if row.zone]
+    places = sorted(set(pools))
+    return [HeldReservation(f"cr-{number:05d}", *places[number % len(places)]) for number in range(count)]
+
+
+def _reservations() -> list[Row]:
+    """Where many have room the scheduler looks at each of them for each claim, so that is asked less often."""
+    plain = _market()
+    held = _held(plain, RESERVATIONS)
+    full, few, every = _market(held), _market(held, rooms=1, free=FREE), _market(held, rooms=1)
+    none, used_up = _turns([_plans(one, PODS) for one in (plain, full)], turns=7)
+    (some,) = _turns([_plans(few, PODS)], turns=1)
+    small, roomy = _turns([_plans(one, FEW_PODS) for one in (plain, every)], turns=1)
+    label = f"{RESERVATIONS:,} reservations selected"
+    return [
+        lower(f"{PODS:,} pods to plan, no reservation selected", "s", none),
+        lower(f"{label}: extra time, all of them used up", "%", 100 * (used_up / none - 1), limit=5),
+        lower(f"{label}: extra time, {FREE} of them with room", "%", 100 * (some / none - 1), limit=5),
+        lower(f"{label}: extra time for {FEW_PODS} pods, room in each", "%", 100 * (roomy / small - 1), limit=5),
+    ]
+
+
+def _plans(market: AwsMarket, pods: int) -> Callable[[], object]:
+    catalog = CatalogCache(market, region=REGION).catalog(POOL, 0.0)
+    snapshot = Snapshot((), read_pods(world(f"diverse-{pods}").pods), (POOL,))
+    asked = Problem(snapshot, {POOL.name: catalog}, Options(well_known=market.region.listing.dialect.well_known))
+    shelf = Shelf()
+    return lambda: solve(asked, shelf)
+
+
+def _turns(works: Sequence[Callable[[], object]], turns: int) -> list[float]:
+    """The median processor time of each, measured in turns so that whatever else the machine does hits all alike."""
+    seconds: list[list[float]] = [[] for _ in works]
+    for turn in range(turns + 1):
+        for at, work in enumerate(works):
+            gc.collect()
+            began = time.process_time()
+            work()
+            if turn:
+                seconds[at].append(time.process_time() - began)
+    return [statistics.median(one) for one in seconds]
