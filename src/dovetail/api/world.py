@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.api import (
     buffers,
@@ -31,7 +31,6 @@ from dovetail.api import (
     workloads,
 )
 from dovetail.api.buffers import Buffer, References, Resolved
-from dovetail.api.disruption.gathered import Gathered
 from dovetail.api.disruption_budgets import Budget, Budgets
 from dovetail.api.documents import Document
 from dovetail.api.fields import Fields, fields
@@ -44,6 +43,9 @@ from dovetail.core.errors import BadField, BadInput, BadValue
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
 from dovetail.core.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from dovetail.api.disruption.gathered import Gathered
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _KARPENTER: Final = "karpenter.sh"
@@ -97,6 +99,13 @@ class _Sorted:
     gathered: Gathered | None = None
 
 
+def _gathering() -> Gathered:
+    # All of disruption stands behind it, which who only plans need not wait for.
+    from dovetail.api.disruption.gathered import Gathered
+
+    return Gathered()
+
+
 def read_world(
     files: Files,
     spread: scheduler_config.Defaults = scheduler_config.NO_DEFAULTS,
@@ -112,7 +121,7 @@ def read_world(
     """
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
-    found.gathered = Gathered() if with_disruption else None
+    found.gathered = _gathering() if with_disruption else None
     wanted = list(changes)
     for filename, held in files:
         for document in documents.read(held, filename) if isinstance(held, str) else dumps.read(held, filename):

@@ -40,6 +40,10 @@ class PodReader:
         self._said: dict[_Said, PodFacts] = {}
         self._known: dict[PodFacts, PodFacts] = {NO_FACTS: NO_FACTS}
 
+    def __len__(self) -> int:
+        """How many different things were said so far, by pods that are there and by those long gone."""
+        return len(self._said)
+
     def facts(self, pod: PodWire, shape: Shape) -> PodFacts:
         """What one pod says; `shape` is what planning sees of it."""
         draft, notes, owner = pod.draft, pod.notes, pod.owner

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dovetail.api import kinds
 from dovetail.clouds.port import RepairPolicy as CloudPolicy
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.disruption import changes
+from dovetail.controllers.disruption import changes, second_look
 from dovetail.controllers.disruption.carrying import Carrier
 from dovetail.controllers.disruption.conditions import Keeper
 from dovetail.controllers.disruption.deletion_costs import DeletionCosts
@@ -121,6 +121,7 @@ def assembled(one: Controller, beside: Beside, failed: Callable[[str], Failed]) 
     one.claims.patience = expiring.PATIENCE if gates.staggered_expiry else 0.0
     keeper.legacy = repairs if chosen.legacy_repair else NO_REPAIRS
     carrier.ended, carrier.came_up = loop.trigger, loop.memory.came_up
+    carrier.objection = lambda command, node: second_look.objection(command, node, cluster, now())
     if chosen.dry_run:
         # Nothing is written, so nobody hears of it by a watch.
         keeper.stirred, worlds.as_said = loop.trigger, keeper.as_said

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from dovetail.core.disruption.orchestration import Next, Running, Seen
 from dovetail.core.disruption.reasons import Decision
 from dovetail.core.effects import Delete, Ref, Step
 from dovetail.core.nodeclaims import INITIALIZED, NodeClaim
+from dovetail.core.pods import Pod
 from dovetail.kube.errors import Conflict, KubeError
 from dovetail.kube.errors import NotFound as ObjectNotFound
 
@@ -71,6 +72,8 @@ class Carrier:
     ended: Callable[[], None] = lambda: None
     #: Told of each replacement, by its pool, whether it came up.
     came_up: Callable[[str, bool, float], None] = lambda pool, ok, now: None
+    #: Why a node of a command is not to be given up after all; "" if nothing speaks against it.
+    objection: Callable[[Command, str], str] = lambda command, node: ""
     _started: dict[int, Started] = field(default_factory=dict)
     _numbers: int = 0
     #: By the name of a claim, which command it belongs to.
@@ -125,11 +128,19 @@ class Carrier:
             return
         self.marks.want(claims.values(), command.reason)
         for placed in command.group.placed:
-            self.moves.plan(placed.pods, placed.node.name)
+            self.moves.plan(self._there(placed.pods), placed.node.name)
         for claim in command.group.claims:
-            self.moves.plan(claim.pods)
+            self.moves.plan(self._there(claim.pods))
         for one in command.candidates:
             self.look(one.claim)
+
+    def _there(self, pods: Iterable[Pod]) -> Iterator[Pod]:
+        """Those that are where they were: nobody will tell of a pod that is gone already, and its move would never be
+        over."""
+        for pod in pods:
+            held = self.cluster.pods.get(pod.name, pod.namespace)
+            if held is not None and held.uid == pod.uid and held.node == pod.node:
+                yield pod
 
     def _claim_changed(self, old: Any, new: Any) -> None:
         self._wake((new or old).value.name)
@@ -209,7 +220,7 @@ class Carrier:
                 self._by_claim[name] = number
                 started.running = replace(started.running, claims=(*started.running.claims, name))
                 self.moves.order(name)
-                self.moves.plan(planned.pods, name)
+                self.moves.plan(self._there(planned.pods), name)
                 self.teller.launching(command, name, planned)
         except (KubeError, ordering.Unordered) as problem:
             return str(problem)
@@ -221,6 +232,9 @@ class Carrier:
         step = orchestration.next_step(started.running, seen, queued, self.now())
         if step.failed:
             return await self._undo(number, started, step.failed)
+        problem = self._objection(started, step)
+        if problem:
+            return await self._undo(number, started, problem)
         if step.drain:
             await self._drain(started, step)
         self._notice(started)
@@ -231,6 +245,13 @@ class Carrier:
             if what is Seen.COMING:
                 self.teller.waiting(started.command, name)
         return step.again
+
+    def _objection(self, started: Started, step: Next) -> str:
+        """What has come up since it was decided; what goes in any case goes."""
+        if not step.drain or started.running.drain_by is not None:
+            return ""
+        found = (self.objection(started.command, name) for name in step.drain)
+        return next((one for one in found if one), "")
 
     def _seen(self, name: str) -> Seen:
         claim = self.cluster.claim(name)
@@ -277,10 +298,12 @@ class Carrier:
         return None
 
     def _judge_replacements(self, started: Started) -> None:
-        """Remember how its pools' fresh machines did."""
+        """Remember how its pools' fresh machines did; of one that nobody waits for any more that is not known yet."""
         wanted = tuple(ordering.wanted(started.command))
         for planned, name in zip(wanted, started.running.claims, strict=False):
-            self.came_up(planned.pool, self._seen(name) is Seen.UP, self.now())
+            seen = self._seen(name)
+            if seen is not Seen.COMING or started.failure:
+                self.came_up(planned.pool, seen is Seen.UP, self.now())
 
     def _deletions(self, names: Iterable[str]) -> Iterable[Delete]:
         for name in names:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.api import kinds
-from dovetail.clouds.port import CloudError
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.disruption.loop import Disruption
 from dovetail.controllers.metrics import Metrics, Sample
@@ -62,7 +61,7 @@ class DeletionCosts:
             if self.loop.is_ready() and self._seen != self.loop.changes:
                 try:
                     await self.once()
-                except (CloudError, KubeError) as failed:
+                except Exception as failed:  # noqa: BLE001  (the supervisor: hints to others end nothing else)
                     self.failed("deletion costs", failed)
 
     async def once(self) -> None:

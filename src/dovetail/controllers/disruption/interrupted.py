@@ -46,10 +46,14 @@ class TakenOver:
         warned, self._warned, self._planned = self._warned, {}, None
         try:
             world = self.loop.world()
+            found = await self.loop.beside(self._commands, world, warned)
         except CloudError as failed:
             _log.warning("machines that are taken away end without a replacement: %s", failed)
             return frozenset()
-        return self._started(world, await self.loop.beside(self._commands, world, warned))
+        except Exception as fault:  # noqa: BLE001  (the cloud does not wait: without a plan they are drained at once)
+            self.loop.failed("machines that are taken away", fault)
+            return frozenset()
+        return self._started(world, found)
 
     def _commands(self, world: World, warned: dict[str, Warned]) -> tuple[Interrupted, ...]:
         of = {one.claim.name: name for name, one in world.machines.items() if one.claim is not None}

@@ -60,6 +60,8 @@ class Kept:
     command: Command
     changes: int
     due: float
+    #: From when on it may be judged otherwise though nothing happens: a window closes.
+    holds_until: float = float("inf")
 
 
 @dataclass(slots=True)
@@ -113,18 +115,25 @@ class Disruption:
     # ---- when
 
     async def run(self) -> None:
+        rest = LOOK_SECONDS
         while True:
-            await self._woken()
-            if not self.is_ready():
-                # Part of the cluster is out of sight: nothing is decided from what is not known.
-                await asyncio.sleep(BLIND_SECONDS)
-                continue
-            self._busy = True
             try:
+                await self._woken()
+                if not self.is_ready():
+                    # Part of the cluster is out of sight: nothing is decided from what is not known.
+                    await asyncio.sleep(BLIND_SECONDS)
+                    continue
+                self._busy = True
                 await self.once()
+                rest = LOOK_SECONDS
             except (CloudError, KubeError) as failed:
                 self.failed("pass", failed)
                 self._wake = asyncio.get_running_loop().time() + LOOK_SECONDS
+            except Exception as fault:  # noqa: BLE001  (the supervisor: what breaks a pass must not end everything else)
+                self.failed("pass", fault)
+                self._known, self._shelf, self._wake = Judgements(), Shelf(), 0.0
+                await asyncio.sleep(rest)
+                rest = min(2 * rest, WHATEVER_SECONDS)
             finally:
                 self._busy = False
 
@@ -156,8 +165,12 @@ class Disruption:
 
     def _looks_different(self) -> bool:
         """Whether a price, or something else turned that nobody tells of."""
-        seen, self._seen = self._seen, self._look()
-        return seen is not None and seen != self._seen
+        try:
+            now = self._look()
+        except CloudError:
+            return False  # the next pass says so; nothing is known to have turned
+        seen, self._seen = self._seen, now
+        return seen is not None and seen != now
 
     def _look(self) -> object:
         of = self.worlds
@@ -186,12 +199,14 @@ class Disruption:
     async def _judge_again(self, due: list[Kept]) -> None:
         """Start what still holds. What was decided with nothing changing since holds as it is, all of it together."""
         self.kept = [one for one in self.kept if one not in due]
-        same = [one.command for one in due if one.changes == self.changes]
+        now = self.now()
+        unchanged = [one for one in due if one.changes == self.changes and now < one.holds_until]
+        same = [one.command for one in unchanged]
         if same:
             world = self.world()
             for command in same:
                 self.start(command, world)
-        left = [one.command for one in due if one.changes != self.changes]
+        left = [one.command for one in due if one not in unchanged]
         if not left:
             return
         world = self.world()
@@ -207,16 +222,18 @@ class Disruption:
         began = time.perf_counter()
         decided = await self.beside(passes.decide, world, self._shelf, self._known)
         unsaid = self.teller.passed(world, decided, time.perf_counter() - began)
+        turns = worlds.next_change(world)
+        holds_until = float("inf") if turns is None else world.now + turns
         for command in decided.commands:
             if self.carrier.rests(command):
                 continue
             settling = min(validation.settling(command), self.settling)
             if settling > 0:
-                self.kept.append(Kept(command, changes, command.at + settling))
+                self.kept.append(Kept(command, changes, command.at + settling, holds_until))
             else:
                 self.start(command, world)
         rested = self.carrier.rested()
-        waits = (worlds.next_change(world), None if rested is None else rested - self.now())
+        waits = (turns, None if rested is None else rested - self.now())
         soonest = min((one for one in waits if one is not None), default=WHATEVER_SECONDS)
         longest = LOOK_SECONDS if unsaid else WHATEVER_SECONDS
         self._wake = asyncio.get_running_loop().time() + min(longest, max(soonest, 0.1))

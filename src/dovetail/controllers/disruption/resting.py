@@ -16,6 +16,8 @@ class Resting:
         self._until: dict[str, tuple[float, int]] = {}
 
     def failed(self, nodes: Iterable[str], now: float) -> None:
+        # What has not failed for long is no longer in a row, and is most likely gone.
+        self._until = {name: held for name, held in self._until.items() if now < held[0] + 2 * LONGEST_SECONDS}
         for name in nodes:
             count = self._until.get(name, (0.0, 0))[1] + 1
             self._until[name] = (now + min(FIRST_SECONDS * 2.0 ** (count - 1), LONGEST_SECONDS), count)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from dovetail.api.disruption.pods import PLACEHOLDER, PodReader
 from dovetail.api.pod_stream import PodRecord
@@ -18,6 +19,9 @@ from dovetail.controllers.snapshots import Snapshots
 from dovetail.core.disruption.facts import NO_FACTS, PodFacts
 from dovetail.kube.store import Key
 
+#: What pods have said that are gone may be kept of so many, and of twice as many as there are.
+SPARE: Final = 10_000
+
 
 class Said:
     """Facts by pod, under the key that planning has for it."""
@@ -26,6 +30,9 @@ class Said:
         self._cluster, self._snapshots, self._buffers = cluster, snapshots, buffers
         self._facts: dict[str, PodFacts] = {}
         self._changed: set[Key] = set()
+        #: The last map that was handed out, and the placeholders in it.
+        self._handed: Mapping[str, PodFacts] = MappingProxyType({})
+        self._virtual: frozenset[str] = frozenset()
         self._read: tuple[int, Surroundings, PodReader] | None = None
 
     def changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
@@ -34,19 +41,34 @@ class Said:
             self._changed.add(held.key)
 
     def facts(self) -> Mapping[str, PodFacts]:
-        """All that is said now. The map is ours and changes with the next call."""
+        """All that is said now. What was handed out stays as it is: passes are compared with one another, and read it
+        beside the event loop; while nothing changes it is the same map."""
         store = self._cluster.pods
         around, budgets = self._snapshots.surroundings(), self._cluster.budgets
-        if self._read is None or self._read[0] != budgets.generation or self._read[1] is not around:
-            self._read = (budgets.generation, around, PodReader(one.value for one in budgets))
+        reader = self._reader(budgets.generation, around)
+        anew = reader is None
+        if reader is None:
+            reader = PodReader(one.value for one in budgets)
+            self._read = (budgets.generation, around, reader)
             self._facts.clear()
             self._changed = {one.key for one in store}
-        reader = self._read[2]
+        virtual = {pod.key: PLACEHOLDER for pod in self._buffers.pods()}
+        if not anew and not self._changed and virtual.keys() == self._virtual:
+            return self._handed
         for key in self._changed:
             self._look(reader, key, store.get(key[1], key[0]))
         self._changed.clear()
-        virtual = {pod.key: PLACEHOLDER for pod in self._buffers.pods()}
-        return {**self._facts, **virtual} if virtual else MappingProxyType(self._facts)
+        self._virtual = frozenset(virtual)
+        self._handed = MappingProxyType({**self._facts, **virtual})
+        return self._handed
+
+    def _reader(self, generation: int, around: Surroundings) -> PodReader | None:
+        """Who read before, if that still counts. Jobs come and go and each says something of its own: a reader that
+        holds more of what pods long gone have said than there are pods is given up, too."""
+        if self._read is None or self._read[0] != generation or self._read[1] is not around:
+            return None
+        reader = self._read[2]
+        return reader if len(reader) <= SPARE + 2 * len(self._cluster.pods) else None
 
     def _look(self, reader: PodReader, key: Key, pod: PodRecord | None) -> None:
         name = f"{key[0]}/{key[1]}"
