@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from aiohttp import web
 from tests.live import objects
 from tests.live.live import SOON, Live, condition, is_true
 from tests.live.virtual_time import run
 
 from dovetail.api import kinds
+from dovetail.clouds.port import Unavailable
 from dovetail.controllers.controller import Choices
+from dovetail.core.catalog.layers import Catalog
+from dovetail.core.nodepools import NodePool
 from dovetail.kube.lease import Elector, Terms
 
 
@@ -207,5 +211,46 @@ def test_two_controllers_that_both_act_still_buy_nothing_twice():
             await live.until(lambda: not live.claims() and not live.nodes() and not live.market.ledger)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    run(scenario())
+
+
+def test_a_pool_whose_cloud_does_not_say_what_it_sells_leaves_the_others_buying(monkeypatch: pytest.MonkeyPatch):
+    async def scenario() -> None:
+        async with Live() as live:
+            live.put(kinds.NODE_POOLS, objects.pool("silent", weight=10))
+            catalogs = live.controller.catalogs
+            known = catalogs.catalog
+
+            def silent(pool: NodePool, now: float) -> Catalog:
+                if pool.name == "silent":
+                    raise Unavailable("the price list is away")
+                return known(pool, now)
+
+            monkeypatch.setattr(catalogs, "catalog", silent)
+            live.pods(3)
+            await live.until(lambda: len(live.running()) == 3)
+            assert {one["metadata"]["labels"]["karpenter.sh/nodepool"] for one in live.claims()} == {"general"}
+
+    run(scenario())
+
+
+def test_a_fault_of_our_own_in_one_plan_ends_nothing_and_the_next_one_is_made():
+    async def scenario() -> None:
+        async with Live() as live:
+            provisioner = live.controller.provisioner
+            solve, failures = provisioner.solve, [1]
+
+            async def faulty(*args: Any, **named: Any) -> Any:
+                if failures:
+                    failures.pop()
+                    raise ZeroDivisionError
+                return await solve(*args, **named)
+
+            provisioner.solve = faulty
+            live.pods(3)
+            await live.until(lambda: len(live.running()) == 3)
+            assert not failures
+            live.excuse("ZeroDivisionError")
 
     run(scenario())

@@ -119,6 +119,8 @@ class Provisioner:
             self.failed("plan", failed)
         except Later:
             _log.debug("planning waits for the lease")
+        except Exception as fault:  # noqa: BLE001 - a fault of ours must not end every other loop
+            self.failed("plan", fault)
         return False
 
     async def once(self) -> bool:
@@ -151,9 +153,15 @@ class Provisioner:
         return Problem(snapshot, self.catalogs_of(snapshot.pools), self.options)
 
     def catalogs_of(self, every: Iterable[NodePool]) -> dict[str, Catalog]:
-        now = self.now()
-        usable = (one for one in every if one.ready and one.problem is None)
-        return {one.name: self.catalogs.catalog(one, now) for one in usable}
+        """What each pool may buy; one whose cloud does not say buys nothing, and the others go on."""
+        now, found = self.now(), {}
+        for one in every:
+            if one.ready and one.problem is None:
+                try:
+                    found[one.name] = self.catalogs.catalog(one, now)
+                except CloudError as failed:
+                    self.failed(f"catalog of NodePool {one.name}", failed)
+        return found
 
     def _unknown_launches(self) -> bool:
         return any(

@@ -48,6 +48,8 @@ class Upkeep:
                 self.failed(self.cloud.name, failed)
             except Later:
                 _log.debug("garbage collection waits for the lease")
+            except Exception as fault:  # noqa: BLE001 - a fault of ours must not end every other loop
+                self.failed(self.cloud.name, fault)
             await asyncio.sleep(self.every)
 
     async def once(self) -> None:
