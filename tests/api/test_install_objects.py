@@ -89,6 +89,7 @@ def test_no_right_is_a_wildcard_nor_touches_secrets_or_roles(cloud):
     [
         ("pods", {"get", "list", "watch", "delete", "patch"}),
         ("pods/eviction", {"create"}),
+        ("pods/status", {"patch"}),
         ("nodes", {"get", "list", "watch", "patch", "delete"}),
         ("nodeclaims", {"get", "list", "watch", "create", "patch", "delete"}),
         ("nodepools", {"get", "list", "watch", "patch"}),

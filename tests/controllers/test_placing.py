@@ -1,16 +1,17 @@
-"""Pods that were left without room once are given the name of the node that was bought for them."""
+"""Pods are given the name of the node that was bought for them."""
 
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from dovetail.controllers.nominations import Nominations
-from dovetail.controllers.placing import Places
+from dovetail.controllers.placing import Places, large
+from dovetail.core.resources import Resources
 from dovetail.kube.errors import Forbidden, KubeError, NotFound
 
+LARGE = {"uid-a", "uid-b", "uid-new"}
 A, B = (("default", "a"), "uid-a"), (("default", "b"), "uid-b")
 
 
@@ -28,40 +29,101 @@ class Server:
         return {}
 
 
-def left_over() -> Nominations:
-    """a was planned onto a node that came up without it, and then again; b for the first time."""
+def planned() -> Nominations:
     nominations = Nominations()
-    nominations.nominate([A], "first", None)
-    nominations.ready("first", 0.0)
-    nominations.nominate([A, B], "second", None)
+    nominations.nominate([A, B], "claim", None, LARGE)
     return nominations
 
 
 def told(server: Server, times: int = 1) -> list[tuple[str, Any, str]]:
     async def scenario() -> None:
-        places = Places(server, left_over())  # type: ignore[arg-type]
+        places = Places(server, planned())  # type: ignore[arg-type]
         for _ in range(times):
-            await places.tell("second", "node-2")
+            await places.tell("claim", "node")
 
     asyncio.run(scenario())
     return server.asked
 
 
-def test_only_those_left_over_before_are_told():
-    body = {"metadata": {"uid": "uid-a"}, "status": {"nominatedNodeName": "node-2"}}
-    assert told(Server()) == [("a", body, "status")]
+def named(name: str) -> tuple[str, Any, str]:
+    return (name, {"metadata": {"uid": f"uid-{name}"}, "status": {"nominatedNodeName": "node"}}, "status")
+
+
+def test_everybody_a_machine_was_bought_for_is_given_its_name_once():
+    assert told(Server(), times=3) == [named("a"), named("b")]
+
+
+def test_small_ones_find_room_anywhere_and_are_not_told():
+    server = Server()
+
+    async def scenario() -> None:
+        nominations = Nominations()
+        nominations.nominate([A, B], "claim", None, {"uid-b"})
+        await Places(server, nominations).tell("claim", "node")  # type: ignore[arg-type]
+
+    asyncio.run(scenario())
+    assert server.asked == [named("b")]
+
+
+def claim(**cores: int) -> Any:
+    """What of a planned claim its pods' sizes are read from."""
+    pods = [
+        SimpleNamespace(uid=name, shape=SimpleNamespace(requests=Resources({"cpu": milli, "memory": 1})))
+        for name, milli in cores.items()
+    ]
+    return SimpleNamespace(pods=pods, requests=Resources({"cpu": sum(cores.values()), "memory": 1000}))
+
+
+def test_the_larger_half_of_a_plan_is_large_and_nobody_where_all_are_alike():
+    assert large([claim(small=100, other=100), claim(middle=500, large=4000)]) == {"middle", "large"}
+    assert large([claim(a=1000, b=1000), claim(c=1000)]) == frozenset()
+    assert large(()) == frozenset()
 
 
 def test_a_pod_that_is_gone_is_no_trouble():
-    assert len(told(Server(NotFound("pods default/a: there is none")), 2)) == 2
+    assert len(told(Server(NotFound("pods default/a: there is none")))) == 2
 
 
 def test_where_we_may_not_it_is_not_tried_again():
-    assert len(told(Server(Forbidden("patch pods default/a: no")), 2)) == 1
+    server = Server(Forbidden("patch pods default/a: no"))
+
+    async def scenario() -> None:
+        nominations = planned()
+        places = Places(server, nominations)  # type: ignore[arg-type]
+        await places.tell("claim", "node")
+        nominations.nominate([A], "other", None, LARGE)
+        await places.tell("other", "node-2")
+
+    asyncio.run(scenario())
+    assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize("uid", ["uid-a", "another"])
-def test_a_pod_of_the_same_name_was_not_left_over(uid: str):
-    nominations = left_over()
-    nominations.nominate([(A[0], uid)], "third", None)
-    assert [one.again for one in nominations.on("third")] == [uid == "uid-a"]
+def test_a_pod_that_is_planned_elsewhere_or_made_anew_is_told_again():
+    server = Server()
+
+    async def scenario() -> None:
+        nominations = planned()
+        places = Places(server, nominations)  # type: ignore[arg-type]
+        await places.tell("claim", "node")
+        nominations.nominate([A], "other", None, LARGE)
+        await places.tell("other", "node-2")
+        nominations.nominate([(A[0], "uid-new")], "other", None, LARGE)
+        await places.tell("other", "node-2")
+
+    asyncio.run(scenario())
+    assert [body["status"]["nominatedNodeName"] for _, body, _ in server.asked] == ["node", "node", "node-2", "node-2"]
+    assert server.asked[-1][1]["metadata"]["uid"] == "uid-new"
+
+
+def test_names_of_pods_that_are_long_bound_are_forgotten():
+    async def scenario() -> int:
+        nominations = Nominations()
+        places = Places(Server(), nominations)  # type: ignore[arg-type]
+        for number in range(3000):
+            pod = (("default", f"p-{number}"), f"u-{number}")
+            nominations.nominate([pod], "claim", None, {pod[1]})
+            await places.tell("claim", "node")
+            nominations.drop(pod[0])
+        return len(places._named)
+
+    assert asyncio.run(scenario()) <= 1001

@@ -19,7 +19,7 @@ from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.placing import Places
 from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.settling import Settling
-from dovetail.core.effects import Effect, SaveClaim, SaveNode, Step, soonest
+from dovetail.core.effects import Effect, SaveClaim, Step, soonest
 from dovetail.core.lifecycle import finalization, progress, termination, upkeep
 from dovetail.core.lifecycle.termination import Leaving
 from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, LAUNCHED, REGISTERED, NodeClaim, NodeObject
@@ -155,7 +155,7 @@ class Claims:
         if claim.is_deleting:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
         step = self._with_moves(progress.advance(claim, nodes, self.now(), self.cluster.purchases.of(claim)))
-        if nodes and not claim.is_true(REGISTERED) and any(isinstance(one, SaveNode) for one in step.effects):
+        if nodes and not claim.is_true(REGISTERED):
             await self.places.tell(claim.name, nodes[0].name)
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):

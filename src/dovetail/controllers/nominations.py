@@ -7,7 +7,7 @@ bound or gone, when what it was planned onto is gone, or when the scheduler had 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,14 +19,14 @@ LEAST_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that. `again` says that it had
-    another before, which was up and where it was not bound."""
+    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that. `large` is one that may
+    find no other place if its own is taken."""
 
     pod: Key
     uid: str
     target: str
     until: float | None = None
-    again: bool = False
+    large: bool = False
 
 
 class Nominations:
@@ -60,12 +60,17 @@ class Nominations:
     def is_target(self, target: str) -> bool:
         return bool(self._by_target.get(target))
 
-    def nominate(self, pods: Iterable[tuple[Key, str]], target: str, until: float | None) -> None:
+    def nominate(
+        self,
+        pods: Iterable[tuple[Key, str]],
+        target: str,
+        until: float | None,
+        large: Container[str] = frozenset(),
+    ) -> None:
+        """`large` are uids."""
         for key, uid in pods:
-            before = self._by_pod.get(key)
-            again = before is not None and before.uid == uid and (before.again or before.until is not None)
             self.drop(key)
-            self._put(Nomination(key, uid, target, until, again))
+            self._put(Nomination(key, uid, target, until, uid in large))
             self._by_target.setdefault(target, set()).add(key)
 
     def _put(self, one: Nomination) -> None:

@@ -1,35 +1,69 @@
-"""Telling the scheduler where a pod is meant to go, where it matters.
+"""Telling the scheduler where a pod is meant to go.
 
-The scheduler packs as it pleases, and mostly that does no harm. A pod it has left without room once before was planned
-again onto a node that may be just large enough for those planned there; so before such a node takes pods, the pods
-bought for it are given its name (`status.nominatedNodeName`), which the scheduler tries first and keeps room for. Where
-we may not write that, nothing is lost but this.
+The scheduler packs as it pleases, and a plan that fills its nodes well has no room for that: a small pod that takes a
+large one's place leaves it over, and one more node is bought for it. So as soon as a machine's Node is seen, and before
+it takes pods, the large ones it was bought for are given its name (`status.nominatedNodeName`), which the scheduler
+tries first and keeps room for. The smaller half finds room anywhere, and where all pods are of one size every place is
+as good as another: they cost no write. Where we may not write it, nothing is lost but this.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from statistics import median_low
 from typing import Final
 
 from dovetail.api import kinds
 from dovetail.controllers.nominations import Nomination, Nominations
+from dovetail.core.scheduling.problem import Claim
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Forbidden, KubeError
 from dovetail.kube.patches import MergePatch
+from dovetail.kube.store import Key
 
 _log: Final = logging.getLogger(__name__)
+#: Names given to pods that are planned no longer are forgotten when there are this many more than pods planned.
+_STALE: Final = 1000
+
+
+def large(claims: Sequence[Claim]) -> frozenset[str]:
+    """The uids of pods larger than half of those planned, each measured by what it takes most of."""
+    pods = [pod for one in claims for pod in one.pods]
+    total: dict[str, int] = {}
+    for one in claims:
+        for name, amount in one.requests.items():
+            total[name] = total.get(name, 0) + amount
+    shapes = {id(pod.shape): pod.shape for pod in pods}
+    shares = {
+        key: max((amount / total[name] for name, amount in one.requests.items() if total.get(name)), default=0.0)
+        for key, one in shapes.items()
+    }
+    if len(set(shares.values())) < 2:
+        return frozenset()
+    middle = median_low(shares[id(pod.shape)] for pod in pods)
+    return frozenset(pod.uid for pod in pods if shares[id(pod.shape)] > middle)
 
 
 class Places:
     def __init__(self, client: Client, nominations: Nominations) -> None:
         self._client, self._nominations = client, nominations
         self._may = True
+        #: By pod: its uid, and the node it was given the name of.
+        self._named: dict[Key, tuple[str, str]] = {}
 
     async def tell(self, claim: str, node: str) -> None:
-        """The Node of a claim is about to take pods: name it to those who were left over before."""
-        if self._may:
-            await asyncio.gather(*(self._name(one, node) for one in self._nominations.on(claim) if one.again))
+        """The Node of a claim is there: name it to the large ones it was bought for, once."""
+        if not self._may:
+            return
+        large = (one for one in self._nominations.on(claim) if one.large)
+        new = [one for one in large if self._named.get(one.pod) != (one.uid, node)]
+        for one in new:
+            self._named[one.pod] = (one.uid, node)
+        await asyncio.gather(*(self._name(one, node) for one in new))
+        if len(self._named) > len(self._nominations) + _STALE:
+            self._named = {pod: what for pod, what in self._named.items() if self._nominations.get(pod) is not None}
 
     async def _name(self, one: Nomination, node: str) -> None:
         namespace, name = one.pod

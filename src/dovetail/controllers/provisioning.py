@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from dovetail.clouds.port import CloudError
+from dovetail.controllers import placing
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher
 from dovetail.controllers.buffers import Buffers, is_virtual
@@ -92,6 +93,8 @@ class Provisioner:
     _plans: int = 0
     _waiting: bool = False
     _timer: asyncio.TimerHandle | None = None
+    #: The large pods of the plan that is carried out.
+    _large: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """Plan every batch until cancelled."""
@@ -178,6 +181,7 @@ class Provisioner:
 
     async def _carry_out(self, plan: Plan) -> bool:
         until = self.now() + self.nominations.window
+        self._large = placing.large(plan.claims)
         for placed in plan.placed:
             self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
             self._told(placed)
@@ -200,7 +204,7 @@ class Provisioner:
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
-        self.nominations.nominate(real, target, until)
+        self.nominations.nominate(real, target, until, self._large)
 
     async def _order(self, gate: asyncio.Semaphore, planned: Claim) -> bool:
         record = self.cluster.pool(planned.pool.name)

@@ -94,6 +94,8 @@ EVERYWHERE: Final = (
     *_may(("update",), NODE_POOLS, NODE_CLAIMS, part="finalizers"),
     *_may(_CHANGE, NODE_CLAIMS, NODE_POOLS, NODE_OVERLAYS, INSTANCE_TYPES, CAPACITY_BUFFERS, part="status"),
     *_may(("delete", *_CHANGE), NODES),
+    # which node a pod was planned onto, for the scheduler to try first
+    *_may(_CHANGE, PODS, part="status"),
     # draining: evictions, and deletion where a node's grace period is over
     *_may(("delete",), PODS),
     # which pod goes first when its owner scales down (PodDeletionCostManagement)
@@ -107,7 +109,7 @@ OF_CLOUD: Final = {
         *_may(_CHANGE, KWOK_NODE_CLASSES, part="status"),
         # simulated machines join, and run pods, by our hand
         *_may(("create",), NODES),
-        *_may(_CHANGE, NODES, PODS, part="status"),
+        *_may(_CHANGE, NODES, part="status"),
     ),
     "aws": (
         *_may((*_READ, *_CHANGE), EC2_NODE_CLASSES),
