@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from dovetail.controllers.nominations import Nominations
-from dovetail.controllers.placing import Places, large
+from dovetail.controllers.placing import Places, fixed
 from dovetail.core.resources import Resources
 from dovetail.kube.errors import Forbidden, KubeError, NotFound
 
-LARGE = {"uid-a", "uid-b", "uid-new"}
+FIXED = {"uid-a", "uid-b", "uid-new"}
 A, B = (("default", "a"), "uid-a"), (("default", "b"), "uid-b")
 
 
@@ -31,7 +31,7 @@ class Server:
 
 def planned() -> Nominations:
     nominations = Nominations()
-    nominations.nominate([A, B], "claim", None, LARGE)
+    nominations.nominate([A, B], "claim", None, FIXED)
     return nominations
 
 
@@ -53,7 +53,7 @@ def test_everybody_a_machine_was_bought_for_is_given_its_name_once():
     assert told(Server(), times=3) == [named("a"), named("b")]
 
 
-def test_small_ones_find_room_anywhere_and_are_not_told():
+def test_those_who_may_go_anywhere_are_not_told():
     server = Server()
 
     async def scenario() -> None:
@@ -74,10 +74,10 @@ def claim(**cores: int) -> Any:
     return SimpleNamespace(pods=pods, requests=Resources({"cpu": sum(cores.values()), "memory": 1000}))
 
 
-def test_the_larger_half_of_a_plan_is_large_and_nobody_where_all_are_alike():
-    assert large([claim(small=100, other=100), claim(middle=500, large=4000)]) == {"middle", "large"}
-    assert large([claim(a=1000, b=1000), claim(c=1000)]) == frozenset()
-    assert large(()) == frozenset()
+def test_everybody_has_a_place_of_his_own_unless_all_ask_for_the_same():
+    assert fixed([claim(small=100), claim(middle=500, large=4000)]) == {"small", "middle", "large"}
+    assert fixed([claim(a=1000, b=1000), claim(c=1000)]) == frozenset()
+    assert fixed(()) == frozenset()
 
 
 def test_a_pod_that_is_gone_is_no_trouble():
@@ -91,7 +91,7 @@ def test_where_we_may_not_it_is_not_tried_again():
         nominations = planned()
         places = Places(server, nominations)  # type: ignore[arg-type]
         await places.tell("claim", "node")
-        nominations.nominate([A], "other", None, LARGE)
+        nominations.nominate([A], "other", None, FIXED)
         await places.tell("other", "node-2")
 
     asyncio.run(scenario())
@@ -105,9 +105,9 @@ def test_a_pod_that_is_planned_elsewhere_or_made_anew_is_told_again():
         nominations = planned()
         places = Places(server, nominations)  # type: ignore[arg-type]
         await places.tell("claim", "node")
-        nominations.nominate([A], "other", None, LARGE)
+        nominations.nominate([A], "other", None, FIXED)
         await places.tell("other", "node-2")
-        nominations.nominate([(A[0], "uid-new")], "other", None, LARGE)
+        nominations.nominate([(A[0], "uid-new")], "other", None, FIXED)
         await places.tell("other", "node-2")
 
     asyncio.run(scenario())

@@ -19,14 +19,14 @@ LEAST_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that. `large` is one that may
-    find no other place if its own is taken."""
+    """A pod's place. `until` is None while the machine comes up: its own time-outs bound that. `fixed` is one whose
+    place others could not do as well."""
 
     pod: Key
     uid: str
     target: str
     until: float | None = None
-    large: bool = False
+    fixed: bool = False
 
 
 class Nominations:
@@ -65,12 +65,12 @@ class Nominations:
         pods: Iterable[tuple[Key, str]],
         target: str,
         until: float | None,
-        large: Container[str] = frozenset(),
+        fixed: Container[str] = frozenset(),
     ) -> None:
-        """`large` are uids."""
+        """`fixed` are uids."""
         for key, uid in pods:
             self.drop(key)
-            self._put(Nomination(key, uid, target, until, uid in large))
+            self._put(Nomination(key, uid, target, until, uid in fixed))
             self._by_target.setdefault(target, set()).add(key)
 
     def _put(self, one: Nomination) -> None:

@@ -2,9 +2,9 @@
 
 The scheduler packs as it pleases, and a plan that fills its nodes well has no room for that: a small pod that takes a
 large one's place leaves it over, and one more node is bought for it. So as soon as a machine's Node is seen, and before
-it takes pods, the large ones it was bought for are given its name (`status.nominatedNodeName`), which the scheduler
-tries first and keeps room for. The smaller half finds room anywhere, and where all pods are of one size every place is
-as good as another: they cost no write. Where we may not write it, nothing is lost but this.
+it takes pods, those it was bought for are given its name (`status.nominatedNodeName`), which the scheduler tries first
+and keeps room for. Where all pods of a plan ask for the same, every place is as good as another, and they cost no
+write. Where we may not write it, nothing is lost but this.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from statistics import median_low
 from typing import Final
 
 from dovetail.api import kinds
@@ -28,22 +27,11 @@ _log: Final = logging.getLogger(__name__)
 _STALE: Final = 1000
 
 
-def large(claims: Sequence[Claim]) -> frozenset[str]:
-    """The uids of pods larger than half of those planned, each measured by what it takes most of."""
+def fixed(claims: Sequence[Claim]) -> frozenset[str]:
+    """The uids of the pods that are to go just where they were planned: all, unless all ask for the same."""
     pods = [pod for one in claims for pod in one.pods]
-    total: dict[str, int] = {}
-    for one in claims:
-        for name, amount in one.requests.items():
-            total[name] = total.get(name, 0) + amount
-    shapes = {id(pod.shape): pod.shape for pod in pods}
-    shares = {
-        key: max((amount / total[name] for name, amount in one.requests.items() if total.get(name)), default=0.0)
-        for key, one in shapes.items()
-    }
-    if len(set(shares.values())) < 2:
-        return frozenset()
-    middle = median_low(shares[id(pod.shape)] for pod in pods)
-    return frozenset(pod.uid for pod in pods if shares[id(pod.shape)] > middle)
+    alike = len({pod.shape.requests for pod in pods}) < 2
+    return frozenset() if alike else frozenset(pod.uid for pod in pods)
 
 
 class Places:
@@ -54,11 +42,11 @@ class Places:
         self._named: dict[Key, tuple[str, str]] = {}
 
     async def tell(self, claim: str, node: str) -> None:
-        """The Node of a claim is there: name it to the large ones it was bought for, once."""
+        """The Node of a claim is there: name it to those it was bought for, once."""
         if not self._may:
             return
-        large = (one for one in self._nominations.on(claim) if one.large)
-        new = [one for one in large if self._named.get(one.pod) != (one.uid, node)]
+        fixed = (one for one in self._nominations.on(claim) if one.fixed)
+        new = [one for one in fixed if self._named.get(one.pod) != (one.uid, node)]
         for one in new:
             self._named[one.pod] = (one.uid, node)
         await asyncio.gather(*(self._name(one, node) for one in new))

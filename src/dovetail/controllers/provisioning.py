@@ -93,8 +93,8 @@ class Provisioner:
     _plans: int = 0
     _waiting: bool = False
     _timer: asyncio.TimerHandle | None = None
-    #: The large pods of the plan that is carried out.
-    _large: frozenset[str] = frozenset()
+    #: The pods that are to go just where the plan that is carried out has them.
+    _fixed: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """Plan every batch until cancelled."""
@@ -181,7 +181,7 @@ class Provisioner:
 
     async def _carry_out(self, plan: Plan) -> bool:
         until = self.now() + self.nominations.window
-        self._large = placing.large(plan.claims)
+        self._fixed = placing.fixed(plan.claims)
         for placed in plan.placed:
             self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
             self._told(placed)
@@ -204,7 +204,7 @@ class Provisioner:
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
-        self.nominations.nominate(real, target, until, self._large)
+        self.nominations.nominate(real, target, until, self._fixed)
 
     async def _order(self, gate: asyncio.Semaphore, planned: Claim) -> bool:
         record = self.cluster.pool(planned.pool.name)
