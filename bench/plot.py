@@ -46,8 +46,8 @@ def drawn(title: str, across: str, lines: Sequence[Line]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'font-family="sans-serif" font-size="12" fill="{GREY}">',
         f"<title>{escape(title)}</title>",
-        _text(LEFT, 22, title, "start"),
-        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, across, "middle"),
+        text(LEFT, 22, title, "start"),
+        text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, across, "middle"),
         *_grid(x, y),
     ]
     for line, colour in zip(lines, COLOURS, strict=False):
@@ -63,12 +63,12 @@ def _axis(values: Sequence[float], start: float, end: float) -> _Axis:
 def _grid(x: _Axis, y: _Axis) -> Iterator[str]:
     for value in x.ticks:
         at = x.at(value)
-        yield _rule(at, y.start, at, y.end)
-        yield _text(at, y.start + 18, f"{value:,.0f}", "middle")
+        yield rule(at, y.start, at, y.end)
+        yield text(at, y.start + 18, f"{value:,.0f}", "middle")
     for value in y.ticks:
         at = y.at(value)
-        yield _rule(x.start, at, x.end, at)
-        yield _text(x.start - 8, at + 4, _seconds(value), "end")
+        yield rule(x.start, at, x.end, at)
+        yield text(x.start - 8, at + 4, _seconds(value), "end")
 
 
 def _seconds(value: float) -> str:
@@ -78,12 +78,12 @@ def _seconds(value: float) -> str:
     return f"{value:g} s"
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float) -> str:
+def rule(x1: float, y1: float, x2: float, y2: float) -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line {ends} stroke="{GREY}" stroke-opacity="0.3"/>'
 
 
-def _text(x: float, y: float, words: str, anchor: str) -> str:
+def text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
@@ -94,4 +94,4 @@ def _curve(line: Line, colour: str, x: _Axis, y: _Axis) -> Iterator[str]:
     for (a, b), (across, up) in zip(places, sorted(line.points), strict=True):
         yield f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4"><title>{across:,.0f}: {up:.3g} s</title></circle>'
     a, b = places[-1]
-    yield _text(a - 8, b - 10, line.name, "end") + "</g>"
+    yield text(a - 8, b - 10, line.name, "end") + "</g>"

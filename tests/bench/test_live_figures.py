@@ -1,12 +1,13 @@
 """What the live benchmark makes of what it saw. No cluster is needed, and nothing looks at a clock."""
 
 import json
+from pathlib import Path
 
 import pytest
 from bench.live_run import Result
 from bench.live_watch import STAGES, Seen
 from bench.live_world import Workload
-from bench.report import broken
+from bench.report import broken, lower, write
 
 from bench import bench_live, bench_live_large, live_world
 
@@ -84,3 +85,12 @@ def test_nodes_cost_what_the_types_file_says(monkeypatch, tmp_path):
     labels = {"node.kubernetes.io/instance-type": row["name"]}
     labels |= {wish["key"]: wish["values"][0] for wish in row["offerings"][0]["Requirements"]}
     assert live_world.price([labels, labels]) == pytest.approx(2 * row["offerings"][0]["Price"])
+
+
+def test_a_part_measured_anew_keeps_the_other_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bench_live, "RESULTS", tmp_path)
+    first, second = lower("500 pods: a", "s", 1.0), lower("1,000 pods: a", "s", 2.0)
+    assert bench_live._with_kept([first]) == [first]
+    write(bench_live.NAME, [first, second], tmp_path)
+    faster, new = lower("500 pods: a", "s", 0.5), lower("500 pods: b", "s", 3.0)
+    assert bench_live._with_kept([faster, new]) == [faster, second, new]

@@ -87,3 +87,14 @@ def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[in
         one_by_one.enter(1 << number, amount)
     for asked in {1, largest, *amounts.values()} - {0}:
         assert at_once.at_least(asked) == one_by_one.at_least(asked)
+
+
+@given(most, st.integers(0, 16), st.sets(st.integers(0, 40)))
+def test_bins_with_the_same_room_may_be_entered_together(largest: int, share: int, numbers: set[int]) -> None:
+    together, one_by_one = Levels(largest), Levels(largest)
+    amount = largest * share // 16
+    together.enter(sum(1 << number for number in numbers), amount)
+    for number in numbers:
+        one_by_one.enter(1 << number, amount)
+    for asked in {1, largest, max(1, amount)}:
+        assert together.at_least(asked) == one_by_one.at_least(asked)

@@ -67,10 +67,9 @@ class Acceptor:
         if not base:
             ticket.dead |= 1 << number
             return 0
-        free = not bin_.reserved and not bin_.min_values and board.limits[bin_.pool] is None
         for chosen in self._settled(ticket, state, where) if where or not ticket.plain else (state,):
             allowance = most if ticket.quotas is None else _rationed(chosen, ticket.quotas, most)
-            accepts = chosen.market.__and__ if free else self._accepting(bin_, chosen)
+            accepts = chosen.market.__and__ if bin_.free else self._accepting(bin_, chosen)
             if allowance > 0 and (accepted := accepts(base)):
                 count = 1
                 if allowance > 1:
@@ -110,6 +109,7 @@ class Acceptor:
                     opened.occupy(ticket.shape)
                 if bin_ is not None:
                     opened.reserved, opened.min_values, opened.relaxed = reserved, bin_.min_values, bin_.relaxed
+                    opened.free = False
                     self._hold(opened)
                 return opened.number, count
         return 0, 0
@@ -134,7 +134,7 @@ class Acceptor:
     def _fresh(self, pool: int, state: State, base: int, reserved: bool) -> ClaimBin | None:
         """A claim as it would begin, its minValues relaxed where the policy allows; None where it cannot."""
         index = self.board.index(pool)
-        probe = ClaimBin(-1, pool, state, base, 0)
+        probe = ClaimBin(-1, pool, state, base)
         probe.reserved = reserved
         probe.min_values = state.min_values
         types = base & (state.reserved.types if reserved else state.market)
@@ -208,7 +208,7 @@ class Acceptor:
         board.charge_claim(bin_, ticket.demands, count)
         if not ticket.plain:
             bin_.occupy(ticket.shape)
-        if bin_.reserved or board.limits[bin_.pool] is not None:
+        if not bin_.free:
             self._hold(bin_)
 
     def _hold(self, bin_: ClaimBin) -> None:

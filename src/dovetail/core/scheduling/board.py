@@ -51,17 +51,19 @@ class Bin:
 class ClaimBin(Bin):
     """A node to be bought: labels that narrow, and the types that still hold everything on it."""
 
-    __slots__ = ("min_values", "pods", "pool", "relaxed", "reserved", "state", "top", "types", "used")
+    __slots__ = ("free", "min_values", "pods", "pool", "relaxed", "reserved", "state", "top", "types", "used")
 
-    def __init__(self, number: int, pool: int, state: State, types: int, columns: int) -> None:
+    def __init__(self, number: int, pool: int, state: State, types: int) -> None:
         super().__init__(number)
         self.pods: list[Pod] = []
         self.pool = pool
         self.state = state
         self.types = types
-        self.used = [0] * columns
-        #: Per column, at least as much as the roomiest of its types has.
-        self.top = self.used.copy()
+        #: Per column, what is used, and at least as much as the roomiest of its types has.
+        self.used: list[int] = []
+        self.top: list[int] = []
+        #: Whether nothing but labels and room bears on which types it may be.
+        self.free = True
         #: Whether it is bought from a reservation; then it has to stay so.
         self.reserved = False
         #: How many values of which key it must stay open to.
@@ -70,8 +72,8 @@ class ClaimBin(Bin):
 
     def twin(self, number: int) -> ClaimBin:
         """Another like this, with nobody on it yet; for one without ports and volumes."""
-        found = ClaimBin(number, self.pool, self.state, self.types, 0)
-        found.used, found.top = self.used.copy(), self.top.copy()
+        found = ClaimBin(number, self.pool, self.state, self.types)
+        found.used, found.top, found.free = self.used.copy(), self.top.copy(), self.free
         found.min_values, found.relaxed = self.min_values, self.relaxed
         return found
 
@@ -90,6 +92,7 @@ class Board:
         gone = sum(1 << number for number in self.gone)
         self.open_nodes = table.open & ~table.overdrawn & ~gone
         self.levels = [compiled.levels(name) for name in self.names]
+        self._plenty = [one.plenty for one in self.levels]
         #: By pool and column: amounts that occur among its types, and the types that hold as much.
         self.thresholds = [[index.thresholds(name) for name in self.names] for index in compiled.indexes]
         self.unused = [0] * len(self.names)
@@ -133,12 +136,11 @@ class Board:
     def open_claim(self, pool: int, state: State, types: int, demands: Demands, count: int) -> ClaimBin:
         """A new claim with its first pods on it."""
         number = self.node_count + len(self.claims)
-        found = ClaimBin(number, pool, state, types, len(self.names))
+        found = ClaimBin(number, pool, state, types)
         self.claims.append(found)
-        found.used = [amount * count for amount in demands]
         index = self.compiled.indexes[pool]
-        for column, name in enumerate(self.names):
-            found.top[column] = index.largest(name, types)
+        found.used = [amount * count for amount in demands]
+        found.top = [index.largest(name, types) for name in self.names]
         self._enter(found, 1 << number)
         return found
 
@@ -186,9 +188,10 @@ class Board:
 
     def charge_claim(self, bin_: ClaimBin, demands: Demands, count: int) -> None:
         tops, used = bin_.top, bin_.used
-        for column, amount in enumerate(demands):
-            before, top, levels = used[column], tops[column], self.levels[column]
-            now = used[column] = before + amount * count
-            if amount and top - now < levels.plenty:
+        for column, plenty in enumerate(self._plenty):
+            amount = demands[column] * count
+            now = used[column] = used[column] + amount
+            if tops[column] - now < plenty and amount:
+                room = tops[column] - now + amount
                 tops[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
-                levels.move(bin_.number, top - before, tops[column] - now)
+                self.levels[column].move(bin_.number, room, tops[column] - now)

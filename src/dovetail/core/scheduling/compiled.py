@@ -13,7 +13,7 @@ from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
-from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, kin_key
+from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, Turn, kin_key
 from dovetail.core.scheduling.groups import GroupKey
 from dovetail.core.scheduling.index import PoolIndex, bits
 from dovetail.core.scheduling.levels import Levels
@@ -56,6 +56,7 @@ class Compiled:
         self._families: dict[tuple[Kin, Face], Family] = {}
         self._members: dict[tuple[object, ...], Known] = {}
         self._sizes: dict[Resources, Size] = {}
+        self._turns: dict[Turn, Turn] = {}
         self._demands: dict[tuple[str, ...], dict[Size, Demands]] = {}
         self._pools: dict[Ask, dict[int, State]] = {}
         alike = (kin.shape for kin in self._kin.values())
@@ -114,7 +115,7 @@ class Compiled:
             member = (kin, shape.labels, size, shape.priority, shape.problem)
             found = self._members.get(member)
             if found is None:
-                found = self._members[member] = Known(shape, self._family(shape, kin), size)
+                found = self._members[member] = Known(shape, self._family(shape, kin), size, self._turns)
             else:
                 self._kept.append(shape)
             self._known[id(shape)] = found

@@ -87,17 +87,23 @@ class Size:
         self.cpu, self.memory = -requests.of(CPU), -requests.of(MEMORY)
 
 
+#: The first part of a shape's turn: by priority, then the largest first. Of equal size, who needs a node without its
+#: like comes before others, which can fill up what it opens, and not the reverse.
+Turn = tuple[int, int, int, bool]
+
+
 class Known:
     """A shape looked up: the one that stands for all equal ones, its family, its size, and how its turn begins."""
 
     __slots__ = ("family", "shape", "size", "turn")
 
-    def __init__(self, shape: Shape, family: Family, size: Size) -> None:
+    def __init__(self, shape: Shape, family: Family, size: Size, turns: dict[Turn, Turn]) -> None:
+        """`turns` are those of others: few are different, so they are shared."""
         self.shape = shape
         self.family = family
         self.size = size
-        # Of equal size, who needs a node without its like comes first: others fill up what it opens, not the reverse.
-        self.turn = (-shape.priority, size.cpu, size.memory, family.kin.shares)
+        turn = (-shape.priority, size.cpu, size.memory, family.kin.shares)
+        self.turn = turns.setdefault(turn, turn)
 
 
 def kin_key(shape: Shape) -> tuple[object, ...]:

@@ -163,9 +163,9 @@ class Packer:
             found &= ~ticket.dead
         for tie in bonds.hosts:
             found &= ~tie.group.crowded(tie.limit)
+        if not found:
+            return 0
         for column, amount in enumerate(ticket.demands):
-            if not found:
-                return 0
             levels = board.levels[column]
             if amount and found & ~levels.roomy:
                 found &= levels.at_least(amount)

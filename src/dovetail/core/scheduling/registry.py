@@ -44,7 +44,10 @@ class Registry:
         """The tickets of a queue, from all its shape's wishes down to none."""
         if not queue.tickets:
             known = queue.known
-            queue.tickets = tuple([self._made(rung, known) for rung in known.family.rungs])
+            rungs = known.family.rungs
+            # Most shapes have nothing to give up.
+            one = len(rungs) == 1
+            queue.tickets = (self._made(rungs[0], known),) if one else tuple([self._made(it, known) for it in rungs])
         return queue.tickets
 
     def ticket(self, rung: Terms, shape: Shape) -> Ticket:

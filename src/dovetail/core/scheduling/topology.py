@@ -102,7 +102,7 @@ class Topology:
     def face(self, shape: Shape) -> Face:
         """How a pod looks to selectors; names and indexes of single pods drop out here."""
         telling = self._telling
-        seen = (shape.namespace, tuple([pair for pair in shape.labels if pair[0] in telling]))
+        seen = (shape.namespace, tuple([pair for pair in shape.labels if pair[0] in telling]) if telling else ())
         found = self._faces.get(seen)
         if found is None:
             found = self._faces[seen] = Face(*seen)

@@ -1,0 +1,124 @@
+"""A day of diurnal load in virtual time: what consolidation saves, and how many pods pay for it.
+
+Ours beside the peer's policy `WhenEmptyOrUnderutilized` by the book, in the same simulator (`bench/disruption_day.py`,
+`bench/disruption_agents.py`): the same load, prices, provisioning, scheduler, budgets of ten percent and
+`consolidateAfter: 0s`; ours with what a NodePool has without annotations. Dollars saved are those below what the same
+day costs if nothing is ever taken away, and, in the row after, if only empty nodes are. Evictions are counted whoever
+gains by them. The curve in the why page is ours at other settings of `dovetail.dev/payback`.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from bench import disruption_load, plot_curve
+from bench.disruption_agents import Book, Ours
+from bench.disruption_day import Agent, Cluster, Nobody, Totals, lived
+from bench.plot_curve import Curve, Point, Words
+from bench.report import ROOT, Row, lower
+from dovetail.core.disruption.facts import Gates
+from dovetail.core.disruption.policies import PAYBACK_SECONDS, PoolPolicy, Thresholds
+
+NAME = "disruption-day"
+#: It takes most of an hour.
+ON_REQUEST: Final = True
+CURVE: Final = ROOT / "docs" / "why" / "payback-curve.svg"
+#: Pods on average: some two hundred nodes.
+PODS: Final = 1_300
+SEED: Final = 1
+#: The settings of the curve, in seconds; 0 switches the rule off.
+SETTINGS: Final = (0.0, 300.0, 900.0, 1800.0, 3600.0, 14400.0)
+EVICTIONS: Final = 3.0
+COST: Final = 102.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kind of cluster: which capacity its pods ask for."""
+
+    name: str
+    words: str
+    spot_to_spot: bool = False
+
+
+CASES: Final = (
+    Case("on-demand", "on demand"),
+    Case("spot", "spot with wandering prices, SpotToSpotConsolidation on", spot_to_spot=True),
+)
+
+
+@cache
+def lived_by(case: Case, who: str, payback: float = PAYBACK_SECONDS) -> Totals:
+    """A day of one case, by `ours`, the `book`, whoever removes `empty` nodes only, or `nobody`."""
+    thresholds = Thresholds(payback=payback) if who == "ours" else Thresholds()
+    policy = PoolPolicy(disruption_load.pool(), thresholds=thresholds)
+    cluster = Cluster(policy, seed=SEED, gates=Gates(spot_to_spot=case.spot_to_spot))
+    load = disruption_load.deployments(SEED, PODS, case.name)
+    totals = lived(cluster, _agent(who), load)
+    told = f"${totals.dollars:.0f}, {totals.evicted} evicted, {totals.node_hours / 24:.0f} nodes on average"
+    print(f"day: {case.name}, {who}, payback {payback:.0f} s: {told}", file=sys.stderr, flush=True)
+    return totals
+
+
+def _agent(who: str) -> Agent:
+    match who:
+        case "ours":
+            return Ours()
+        case "book":
+            return Book()
+        case "empty":
+            return Book(only_empty=True)
+        case _:
+            return Nobody()
+
+
+def run() -> list[Row]:
+    rows = [row for case in CASES for row in rows_of(case)]
+    draw(CASES[0])
+    return rows
+
+
+def rows_of(case: Case) -> Iterator[Row]:
+    ours, book = lived_by(case, "ours"), lived_by(case, "book")
+    nobody, empty = lived_by(case, "nobody"), lived_by(case, "empty")
+    what = f"24 h, {ours.node_hours / 24:.0f} nodes, {case.words}"
+    each, theirs = per_dollar(ours, nobody), per_dollar(book, nobody)
+    yield lower(f"{what}: evictions per dollar saved", "count", each, theirs, times=EVICTIONS)
+    beyond, beyond_theirs = per_dollar(ours, empty), per_dollar(book, empty)
+    yield lower("– per dollar beyond what removing empty nodes saves", "count", beyond, beyond_theirs)
+    yield lower("– cost of the day, ours for the book's", "%", 100 * ours.dollars / book.dollars, limit=COST)
+    yield lower("– cost of the day", "$", ours.dollars, book.dollars)
+    yield lower("– pods evicted", "count", ours.evicted, book.evicted)
+    yield lower("– nodes bought", "count", ours.bought, book.bought)
+    yield lower("– pod-hours spent waiting for a node", "h", ours.pod_hours_waiting, book.pod_hours_waiting)
+
+
+def per_dollar(one: Totals, without: Totals) -> float | None:
+    saved = without.dollars - one.dollars
+    return one.evicted / saved if saved > 0 else None
+
+
+def draw(case: Case) -> None:
+    """Churn against cost over the settings, and where the book's policy stands."""
+    points = [
+        Point(_words(payback), float(found.evicted), found.dollars)
+        for payback in SETTINGS
+        for found in (lived_by(case, "ours", payback),)
+    ]
+    book = lived_by(case, "book")
+    curves = [
+        Curve("dovetail", points),
+        Curve("peer", [Point("WhenEmptyOrUnderutilized by the book", float(book.evicted), book.dollars)]),
+    ]
+    words = Words(
+        f"A day of diurnal load, {case.words}, by dovetail.dev/payback", "pods evicted", "dollars for the day"
+    )
+    CURVE.write_text(plot_curve.drawn(words, curves), encoding="utf-8")
+
+
+def _words(seconds: float) -> str:
+    if not seconds:
+        return "0s (off)"
+    return f"{seconds / 3600:.0f}h" if seconds % 3600 == 0 else f"{seconds / 60:.0f}m"
