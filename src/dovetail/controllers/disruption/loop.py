@@ -44,7 +44,7 @@ LOOK_SECONDS: Final = 10.0
 #: While a part of the cluster is out of sight, this often whether it is back.
 BLIND_SECONDS: Final = 1.0
 #: And so often everything is judged, whatever happened.
-WHATEVER_SECONDS: Final = 300.0
+WHATEVER_SECONDS: Final = 60.0
 
 
 class Beside(Protocol):

@@ -77,13 +77,13 @@ class Levels:
             return
         bit = 1 << number
         if was == self._top:
-            self.roomy &= ~bit
+            self.roomy ^= bit
             self._add(level, bit)
             return
-        keep, blocks = ~bit, self._from
-        self._exactly[was] &= keep
+        blocks = self._from
+        self._exactly[was] ^= bit
         for each in range((level >> _BLOCK_BITS) + 1, (was >> _BLOCK_BITS) + 1):
-            blocks[each] &= keep
+            blocks[each] ^= bit
         if level >= 0:
             self._exactly[level] |= bit
 

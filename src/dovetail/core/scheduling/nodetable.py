@@ -129,6 +129,8 @@ class NodeTable:
         by_taints: dict[tuple[Taint, ...], list[int]] = {}
         for number, node in enumerate(self.nodes):
             for raw, value in node.labels.items():
+                if raw == labels.HOSTNAME:
+                    continue
                 values = by_spelling.get(raw)
                 if values is None:
                     values = by_spelling[raw] = by_label.setdefault(labels.canonical(raw), {})
@@ -153,9 +155,13 @@ class NodeTable:
         by_daemons: dict[int, Resources] = {}
         known: dict[int, _Resident] = {}
         distinct: dict[Shape, _Resident] = {}
+        room = self._room
         for number, node in enumerate(self.nodes):
             for name, amount in node.allocatable.items():
-                self._column(name)[number] = amount
+                column = room.get(name)
+                if column is None:
+                    column = self._column(name)
+                column[number] = amount
         for pod in pods:
             number = self.numbers.get(pod.node, -1) if pod.node is not None else -1
             if number < 0 or not pod.takes_room:
