@@ -15,6 +15,7 @@ from typing import Final
 
 from bench import measure
 from bench.disruption_cluster import one_pod_gone, read
+from bench.disruption_worlds import files
 from bench.report import ROOT
 from dovetail.core.disruption.again import Judgements
 from dovetail.core.disruption.passes import decide
@@ -68,6 +69,7 @@ class Fresh:
 
 
 def fresh(nodes: int) -> Fresh:
+    files(nodes)  # written here, so that writing it is not in that process's memory
     command = [sys.executable, "-m", "bench.disruption_judging", str(nodes)]
     answer = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return Fresh(**json.loads(answer.stdout.splitlines()[-1]))

@@ -46,8 +46,10 @@ def found(conditions: Iterable[Condition], type_: str) -> Condition | None:
 
 
 def is_true(conditions: Iterable[Condition], type_: str) -> bool:
-    one = found(conditions, type_)
-    return one is not None and one.status is Status.TRUE
+    for one in conditions:
+        if one.type == type_:
+            return one.status is Status.TRUE
+    return False
 
 
 def without(conditions: Conditions, type_: str) -> Conditions:

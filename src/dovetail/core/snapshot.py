@@ -35,4 +35,4 @@ class Snapshot:
 
     @property
     def pending(self) -> tuple[Pod, ...]:
-        return tuple(pod for pod in self.pods if pod.state is PodState.PENDING)
+        return tuple([pod for pod in self.pods if pod.state is PodState.PENDING])

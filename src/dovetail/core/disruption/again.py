@@ -171,9 +171,11 @@ def _residents(before: Mapping[str, Sequence[Pod]], world: World, found: Differe
     nodes = found.nodes
     if not nodes:
         return before
-    pods = [pod for pod in world.problem.snapshot.pods if pod.node in nodes]
     kept = {name: some for name, some in before.items() if name not in nodes}
-    return kept | residents_of(pods)
+    if found.come:
+        return kept | residents_of(pod for pod in world.problem.snapshot.pods if pod.node in nodes)
+    gone = set(map(id, found.gone))
+    return kept | residents_of(pod for name in nodes for pod in before.get(name, ()) if id(pod) not in gone)
 
 
 def _unchanged(last: _Last, world: World, settled: Settled, found: Difference) -> Mapping[str, Candidate | Refusal]:

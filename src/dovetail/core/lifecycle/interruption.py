@@ -7,29 +7,50 @@ not bought again for a while.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from dovetail.core import labels, timestamps
 from dovetail.core.catalog.shortages import Shortage
-from dovetail.core.effects import Count, Delete, Effect, Ref, Say, Step
+from dovetail.core.effects import Count, Delete, Effect, Ref, SaveClaim, Say, Step
 from dovetail.core.lifecycle import reasons
-from dovetail.core.nodeclaims import NodeClaim
+from dovetail.core.nodeclaims import TERMINATION_TIME, NodeClaim
 
 SPOT: Final = "spot_interrupted"
 #: The cloud thinks that it may take the machine away before long; nothing has to happen at once.
-REBALANCE: Final = "rebalance_recommended"
+REBALANCE: Final = "rebalance_recommendation"
+STOPPED: Final = "instance_stopped"
+TERMINATED: Final = "instance_terminated"
+#: Maintenance is planned: a reboot, a retirement, a move to another host.
+SCHEDULED: Final = "scheduled_change"
+EVENT_STATUS: Final = "event_status"
+#: Somebody takes back what was lent from a reservation, or the reservation's time is over.
+RESERVATION: Final = "capacity_reservation_interrupted"
+EXPIRING: Final = "capacity_reservation_expiring"
+#: The cloud's own checks of a machine, or of its host, have failed for a while.
+INSTANCE_STATUS: Final = "instance_status"
+SYSTEM_STATUS: Final = "system_status"
+#: A machine that is broken cannot end its pods in good order: nobody waits for them, nor for disruption budgets.
+FORCEFUL: Final = frozenset({INSTANCE_STATUS, SYSTEM_STATUS})
+#: How every cloud's label ends that says in which reservation a machine runs.
+_RESERVATION_ID: Final = "/capacity-reservation-id"
 #: What a cloud may say, with the event that tells people of it.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         SPOT: ("SpotInterrupted", "Spot interruption warning was triggered"),
         REBALANCE: ("SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
-        "instance_stopped": ("InstanceStopping", "Instance is stopping"),
-        "instance_terminated": ("InstanceTerminating", "Instance is terminating"),
-        "capacity_reservation_interrupted": (
+        STOPPED: ("InstanceStopping", "Instance is stopping"),
+        TERMINATED: ("InstanceTerminating", "Instance is terminating"),
+        SCHEDULED: ("InstanceUnhealthy", "An instance health event is scheduled"),
+        EVENT_STATUS: ("InstanceUnhealthy", "The cloud has planned maintenance of this instance"),
+        INSTANCE_STATUS: ("InstanceUnhealthy", "The cloud's check of this instance has failed"),
+        SYSTEM_STATUS: ("InstanceUnhealthy", "The cloud's check of this instance's host has failed"),
+        RESERVATION: (
             "CapacityReservationInstanceInterrupted",
             "Capacity reservation interruption warning was triggered",
         ),
+        EXPIRING: ("CapacityReservationExpiring", "The capacity block this instance runs in is about to end"),
     }
 )
 
@@ -43,15 +64,28 @@ def interrupted(claim: NodeClaim, kind: str, ends: float | None) -> Step:
     when = f" (until {timestamps.text(ends)})" if ends is not None else ""
     effects: list[Effect] = [
         Say(ref, event, f"{message}{when}", warning=True, dedupe=(claim.name,)),
+        *((SaveClaim(claim, _by(claim, ends)),) if kind in FORCEFUL and ends is not None else ()),
         Delete(ref),
         Count("nodeclaims_disrupted_total", reasons.disrupted(claim, kind)),
     ]
     return Step(tuple(effects))
 
 
+def _by(claim: NodeClaim, deadline: float) -> NodeClaim:
+    """The claim with the time by which its pods are gone."""
+    notes = MappingProxyType({**claim.meta.annotations, TERMINATION_TIME: timestamps.text(deadline)})
+    return replace(claim, meta=replace(claim.meta, annotations=notes))
+
+
 def shortage(claim: NodeClaim, kind: str) -> Shortage | None:
-    """What the market evidently has too few of."""
+    """What the market evidently has too few of: the spot pool, or the reservation whose owner wants it back."""
     told = claim.meta.labels
-    if kind != SPOT or told.get(labels.CAPACITY_TYPE) != labels.SPOT or labels.INSTANCE_TYPE not in told:
+    name, zone, capacity_type = told.get(labels.INSTANCE_TYPE), told.get(labels.ZONE), told.get(labels.CAPACITY_TYPE)
+    if name is None:
         return None
-    return Shortage(told[labels.INSTANCE_TYPE], told.get(labels.ZONE), labels.SPOT)
+    if kind == SPOT and capacity_type == labels.SPOT:
+        return Shortage(name, zone, labels.SPOT)
+    if kind == RESERVATION and capacity_type == labels.RESERVED:
+        reserved = next((told[key] for key in sorted(told) if key.endswith(_RESERVATION_ID)), None)
+        return None if reserved is None else Shortage(name, zone, labels.RESERVED, reserved)
+    return None

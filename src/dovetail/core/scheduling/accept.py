@@ -16,7 +16,6 @@ from dovetail.core.scheduling.board import Bin, Board, ClaimBin
 from dovetail.core.scheduling.bonds import Allowed
 from dovetail.core.scheduling.flexibility import met, reached
 from dovetail.core.scheduling.quotas import Quotas
-from dovetail.core.scheduling.reserve import units
 from dovetail.core.scheduling.room import holding, most_held
 from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Ticket
@@ -91,7 +90,7 @@ class Acceptor:
         if not base:
             return 0, 0
         for chosen in self._settled(ticket, start, where):
-            for reserved in (True, False) if chosen.reserved.rows and self.options.reserved_capacity else (False,):
+            for reserved in (True, False) if self._may_reserve(pool, chosen, base) else (False,):
                 bin_ = None
                 accepts: Callable[[int], int] = chosen.market.__and__
                 if reserved or chosen.min_values or board.limits[pool] is not None:
@@ -143,18 +142,19 @@ class Acceptor:
             types = limit.fitting(None, types)
         if not types:
             return None
-        # A claim holds one reservation, so what that one is good for has to be flexible enough by itself.
-        sets = tuple(_reservable(state, types).values()) if reserved else (types,)
         wanted = probe.min_values
-        if wanted and not any(met(index, state, one, wanted, reserved) for one in sets):
+        if wanted and not (
+            self.board.reservations.is_flexible(pool, state, types, wanted)
+            if reserved
+            else met(index, state, types, wanted)
+        ):
             policy = index.pool.min_values_policy or self.options.min_values
             if policy is MinValuesPolicy.STRICT:
                 return None
+            sets = self.board.reservations.kinds(pool, state, types) if reserved else (types,)
             counts = [reached(index, state, one, wanted, reserved) for one in sets]
             probe.min_values = tuple((key, min(count, *(one[key] for one in counts))) for key, count in wanted)
             probe.relaxed = True
-        if reserved and not self.board.reservations.could_take(_options_of(probe, state, types)):
-            return None
         return probe
 
     def _accepting(self, bin_: ClaimBin, state: State) -> Callable[[int], int]:
@@ -163,6 +163,7 @@ class Acceptor:
         limit = self.board.limits[bin_.pool]
         number = bin_.number if bin_.number >= 0 else None
         suiting = state.reserved.types if bin_.reserved else state.market
+        sure = self.board.reservations.sure(number, bin_.pool, state, bin_.min_values) if bin_.reserved else 0
 
         def accepts(types: int) -> int:
             types &= suiting
@@ -172,16 +173,22 @@ class Acceptor:
                 return 0
             if bin_.min_values and not bin_.reserved and not met(index, state, types, bin_.min_values):
                 return 0
-            if bin_.reserved and not self._can_stay_reserved(bin_, state, types):
+            if bin_.reserved and not types & sure and not self._could_reserve(bin_, state, types):
                 return 0
             return types
 
         return accepts
 
-    def _can_stay_reserved(self, bin_: ClaimBin, state: State, types: int) -> bool:
-        options = _options_of(bin_, state, types)
-        held = self.board.reservations.held.get(bin_.number)
-        return held in options or self.board.reservations.could_take(options)
+    def _may_reserve(self, pool: int, state: State, types: int) -> bool:
+        return bool(
+            state.reserved.types
+            and self.options.reserved_capacity
+            and self.board.reservations.hoped_for(pool, state) & types
+        )
+
+    def _could_reserve(self, bin_: ClaimBin, state: State, types: int) -> bool:
+        reservations = self.board.reservations
+        return reservations.could_take(reservations.want(bin_.pool, state, types, bin_.min_values), bin_.number)
 
     def _settled(self, ticket: Ticket, state: State, where: Mapping[str, Allowed]) -> Iterable[State]:
         """The states a claim could take this pod in, best first: one volume place, one domain per label."""
@@ -220,7 +227,8 @@ class Acceptor:
             enough = (lambda some: met(index, state, some, wanted)) if wanted else None
             limit.hold(bin_.number, types if bin_.reserved else limit.smallest(types, enough))
         if bin_.reserved:
-            taken = self.board.reservations.take(bin_.number, _options_of(bin_, state, types))
+            reservations = self.board.reservations
+            taken = reservations.take(bin_.number, reservations.want(bin_.pool, state, types, bin_.min_values))
             assert taken, "a reservation that could be taken a moment ago is gone"
 
     # ---- resources
@@ -266,22 +274,3 @@ def _pinned(states: Iterable[State], key: str, one: Allowed) -> Iterator[State]:
             without = state.asked(Requirements([does_not_exist(key)]))
             if without is not None:
                 yield without
-
-
-def _reservable(state: State, types: int) -> dict[str, int]:
-    """The reservations that could serve a claim in this state as one of these types, and as which of them."""
-    found: dict[str, int] = {}
-    for row in state.reserved.rows:
-        if row.type_bit & types:
-            for name, count in units(row):
-                if count > 0:
-                    found[name] = found.get(name, 0) | row.type_bit
-    return found
-
-
-def _options_of(bin_: ClaimBin, state: State, types: int) -> tuple[str, ...]:
-    """Those of them that keep a claim's minValues."""
-    found = _reservable(state, types)
-    if not bin_.min_values:
-        return tuple(found)
-    return tuple(name for name, kinds in found.items() if met(state.index, state, kinds, bin_.min_values, True))

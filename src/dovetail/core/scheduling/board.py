@@ -107,7 +107,7 @@ class Board:
         self.where: dict[str, dict[str, int]] = {}
         usage = compiled.usage_without(gone) if any(one.pool.limits for one in compiled.indexes) else {}
         self.limits = [PoolLimit.of(index, usage) for index in compiled.indexes]
-        self.reservations = Reservations(row for index in compiled.indexes for row in index.reserved)
+        self.reservations = Reservations(compiled.stock)
 
     def track(self, key: str) -> None:
         """Keep sets of bins by this label from now on; called before any claim is opened."""

@@ -34,7 +34,9 @@ class Compiled:
         self.problem = problem
         self.options = problem.options
         snapshot = problem.snapshot
-        self.states: tuple[States, ...] = (shelf or Shelf()).states(problem)
+        shelf = shelf or Shelf()
+        self.states: tuple[States, ...] = shelf.states(problem)
+        self.stock = shelf.stock(self.states)
         self.indexes: tuple[PoolIndex, ...] = tuple(one.index for one in self.states)
         self.table = NodeTable(snapshot.nodes, snapshot.pods, snapshot.daemons)
         taints = (*(one for index in self.indexes for one in index.pool.taints), *self.table.taints)

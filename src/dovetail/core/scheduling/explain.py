@@ -225,7 +225,7 @@ def _min_values(case: _Case) -> _Found | None:
 
 def _reserved(case: _Case) -> _Found | None:
     state = case.state
-    if state is None or state.market & case.holding or not state.reserved.rows:
+    if state is None or state.market & case.holding or not state.reserved.types:
         return None
     return _Found("reservations", "every reservation that suits is full, and the pool may not buy anything else")
 

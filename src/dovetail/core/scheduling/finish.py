@@ -135,12 +135,8 @@ class _Finisher:
 
     def _reserved(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str) -> list[tuple[int, Offering]]:
         """The rows of the one reservation the claim holds."""
-        found = [
-            (row.type_bit.bit_length() - 1, row.row)
-            for row in bin_.state.reserved.rows
-            if row.type_bit & types
-            and (not row.row.reservations or any(one.id == held for one in row.row.reservations))
-        ]
+        rows = self.board.reservations.rows_of(bin_.pool, held, bin_.state, types)
+        found = [(one.type_bit.bit_length() - 1, one.row) for one in rows]
         return sorted(found, key=lambda entry: (entry[1].order, index.types[entry[0]].name))
 
     def _rows(self, bin_: ClaimBin, index: PoolIndex, kept: list[tuple[int, Offering]]) -> list[Offering]:

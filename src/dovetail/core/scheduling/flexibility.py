@@ -79,8 +79,9 @@ def _count(index: PoolIndex, state: State, types: int, key: str, enough: int | N
                 value = slot.requirements.value(key)
                 if value is not None:
                     found.add(value)
-        for row in state.reserved.rows if reserved else ():
-            if row.type_bit & types and (value := row.row.requirements.value(key)) is not None:
+        for number in state.reserved.numbers if reserved else ():
+            one = index.reserved.slots[number]
+            if one.types & types and (value := one.sample.value(key)) is not None:
                 found.add(value)
         return len(found)
     for requirement, having in index.label_groups(key):

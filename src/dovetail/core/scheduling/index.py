@@ -24,20 +24,12 @@ from dovetail.core.requirements import Requirement, Requirements
 from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, Resources
 from dovetail.core.scheduling.disks import may_grow
 from dovetail.core.scheduling.problem import Options
+from dovetail.core.scheduling.reserved import ReservedRows
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, untolerated
 
 Thresholds = tuple[list[int], list[int]]
 #: How many answers an index remembers; it may live as long as its catalog.
 _MOST_KEPT: Final = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Reserved:
-    """A reserved row: so many left of one type in one zone."""
-
-    type_bit: int
-    row: Offering
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +103,7 @@ class PoolIndex:
         self.all_types = (1 << len(self.types)) - 1
         self._by_key: dict[str, list[tuple[Requirement, int]]] = {}
         self.slots: tuple[Slot, ...] = ()
-        self.reserved: tuple[Reserved, ...] = ()
+        self.reserved = ReservedRows(())
         #: Every row that can be bought now, cheapest first, then by the name of its type: position, slot's bit, row.
         self._rows: tuple[tuple[int, int, Offering], ...] = ()
         self._rankings: dict[int, tuple[tuple[int, Offering], ...]] = {}
@@ -151,7 +143,7 @@ class PoolIndex:
                     continue
                 if row.count is not None and row.capacity_type == labels.RESERVED:
                     if row.count > 0:
-                        reserved.append(Reserved(1 << position, row, row.count))
+                        reserved.append((1 << position, row))
                     continue
                 found = by_identity.get(id(row.requirements))
                 if found is None:
@@ -159,8 +151,7 @@ class PoolIndex:
                 found.append((position, row))
         ordered = sorted(slots.items(), key=lambda pair: str(pair[0]))
         self.slots = tuple(Slot(requirements, _types_of(rows)) for requirements, rows in ordered)
-        # Cheapest first: the order in which claims take them (S3.6).
-        self.reserved = tuple(sorted(reserved, key=lambda one: (one.row.order, one.type_bit)))
+        self.reserved = ReservedRows(reserved)
         buyable = [
             (position, 1 << number, row)
             for number, (_, rows) in enumerate(ordered)

@@ -7,6 +7,7 @@ same object (catalogs are shared while nothing in them changes), looking the poo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,7 @@ from dovetail.core.pods import DaemonSet
 from dovetail.core.scheduling.index import PoolIndex, buying
 from dovetail.core.scheduling.problem import Options, Problem
 from dovetail.core.scheduling.states import States
+from dovetail.core.scheduling.stock import Stock
 
 #: States are remembered for every distinct demand; where that many were met, most are of pods long gone.
 _MOST_STATES: Final = 1 << 14
@@ -42,10 +44,11 @@ class _Kept:
 class Shelf:
     """The pools of the last problem, looked up."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "_stock")
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
+        self._stock = Stock(())
 
     def states(self, problem: Problem) -> tuple[States, ...]:
         """Every pool that can buy, in the order they are tried, with its index and its states."""
@@ -59,3 +62,10 @@ class Shelf:
             found[pool.name] = kept
         self._kept = found
         return tuple(kept.states for kept in found.values())
+
+    def stock(self, states: Sequence[States]) -> Stock:
+        """What is reserved for these pools together."""
+        rows = tuple(one.index.reserved for one in states)
+        if self._stock.pools != rows:
+            self._stock = Stock(rows)
+        return self._stock

@@ -7,20 +7,9 @@ that demand" is remembered: the step that a pod takes is a look into a dictionar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-
 from dovetail.core.requirements import Requirement, Requirements, is_in
-from dovetail.core.scheduling.index import PoolIndex, Reserved
-
-
-@dataclass(frozen=True, slots=True)
-class Reservable:
-    """Reserved rows, and the types they are of."""
-
-    rows: tuple[Reserved, ...]
-    types: int
+from dovetail.core.scheduling.index import PoolIndex
+from dovetail.core.scheduling.reserved import Reservable, ReservedSlot
 
 
 class State:
@@ -32,6 +21,7 @@ class State:
         "_implied",
         "_pinned",
         "_states",
+        "alone",
         "index",
         "labels",
         "launches",
@@ -50,8 +40,9 @@ class State:
         self.slots = slots
         #: The types that suit the labels and that the market sells in a suiting slot.
         self.market = market
-        #: The reserved rows that suit.
+        #: The reserved rows that suit; and of their types, by minValues, those that keep these by themselves.
         self.reserved = reserved
+        self.alone: dict[tuple[tuple[str, int], ...], int] = {}
         #: By set of types, what was worked out for claims that ended up in this state with those.
         self.launches: dict[int, object] = {}
         self._asked: dict[Requirements, State | None] = {}
@@ -97,7 +88,7 @@ class State:
         narrowed = self.asked(wanted)
         if narrowed is None or (narrowed.market, narrowed.slots) != (self.market, self.slots):
             return False
-        if narrowed.reserved.rows != self.reserved.rows:
+        if narrowed.reserved != self.reserved:
             return False
         for one in wanted:
             mine = self.labels.get(one.key)
@@ -132,13 +123,21 @@ class State:
         for position, slot in enumerate(self.index.slots):
             if self.slots >> position & 1:
                 speaks |= _collect(slot.requirements.get(key), found)
-        for one in self.reserved.rows:
-            speaks |= _collect(one.row.requirements.get(key), found)
+        for number in self.reserved.numbers:
+            speaks |= self._reserved_offer(self.index.reserved.slots[number], key, found)
         if not speaks:
             for requirement, types in self.index.label_groups(key):
                 if types & (self.market | self.reserved.types):
                     speaks |= _collect(requirement, found)
         return frozenset(found) if speaks else None
+
+    def _reserved_offer(self, slot: ReservedSlot, key: str, into: set[str]) -> bool:
+        if key not in slot.naming:
+            return _collect(slot.sample.get(key), into)
+        known = self.index.well_known
+        rows = [row.row.requirements for bit, some in slot.rows.items() if bit & self.reserved.types for row in some]
+        offers = [_collect(one.get(key), into) for one in rows if self.labels.compatible(one, known)]
+        return any(offers)
 
 
 def _collect(requirement: Requirement | None, into: set[str]) -> bool:
@@ -176,11 +175,6 @@ class States:
         types = index.types_admitting(labels)
         # A slot that only types out of question are sold in would widen the domains a spread looks at.
         slots = index.delivering(index.slots_admitting(labels), types)
-        rows = tuple(
-            one
-            for one in index.reserved
-            if types & one.type_bit and labels.compatible(one.row.requirements, index.well_known)
-        )
-        reserved = Reservable(rows, reduce(or_, (one.type_bit for one in rows), 0))
+        reserved = index.reserved.suiting(labels, types, index.well_known)
         market = types & index.deliverable(slots)
         return State(self, labels, slots, market, reserved) if market or reserved.types else None
