@@ -9,9 +9,9 @@ import pytest
 
 from dovetail.core import labels
 from dovetail.core.catalog.shortages import Shortage
-from dovetail.core.effects import Count, Delete, Say
+from dovetail.core.effects import Count, Delete, SaveClaim, Say
 from dovetail.core.lifecycle import interruption
-from dovetail.core.nodeclaims import Meta, NodeClaim
+from dovetail.core.nodeclaims import TERMINATION_TIME, Meta, NodeClaim
 from dovetail.core.nodepools import NodeClassRef
 
 TOLD = {labels.INSTANCE_TYPE: "m5.large", labels.ZONE: "a", labels.CAPACITY_TYPE: "spot", labels.NODEPOOL: "general"}
@@ -54,3 +54,28 @@ def test_a_kind_nobody_knows_ends_the_claim_as_well() -> None:
 def test_spot_that_was_taken_away_is_scarce(kind: str, capacity_type: str, expected: Shortage | None) -> None:
     told = MappingProxyType({**TOLD, labels.CAPACITY_TYPE: capacity_type})
     assert interruption.shortage(replace(CLAIM, meta=replace(CLAIM.meta, labels=told)), kind) == expected
+
+
+def test_a_machine_whose_checks_fail_does_not_wait_for_its_pods() -> None:
+    _, save, delete, count = interruption.interrupted(CLAIM, interruption.INSTANCE_STATUS, 1_000_000.0).effects
+    assert isinstance(save, SaveClaim)
+    assert save.after.meta.annotations[TERMINATION_TIME] == "1970-01-12T13:46:40Z"
+    assert isinstance(delete, Delete)
+    assert isinstance(count, Count)
+    assert count.labels["reason"] == "instance_status"
+
+
+def test_a_reservation_that_is_taken_back_has_nothing_left_for_a_while() -> None:
+    told = MappingProxyType({**TOLD, labels.CAPACITY_TYPE: "reserved", "cloud.test/capacity-reservation-id": "cr-1"})
+    claim = replace(CLAIM, meta=replace(CLAIM.meta, labels=told))
+    assert interruption.shortage(claim, interruption.RESERVATION) == Shortage("m5.large", "a", "reserved", "cr-1")
+    assert interruption.shortage(claim, interruption.STOPPED) is None
+    assert interruption.shortage(CLAIM, interruption.RESERVATION) is None
+
+
+@pytest.mark.parametrize("kind", sorted(interruption.EVENTS))
+def test_everything_a_cloud_may_say_is_told_in_words(kind: str) -> None:
+    say = interruption.interrupted(CLAIM, kind, None).effects[0]
+    assert isinstance(say, Say)
+    assert say.reason != "TerminatingOnInterruption"
+    assert len(say.message.split()) > 2

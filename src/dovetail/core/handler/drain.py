@@ -12,9 +12,10 @@ of its wave. After the force point disruption budgets are not asked any more: th
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Final
 
 from dovetail.core.handler.policy import Policy
@@ -32,6 +33,7 @@ _SHORT_SECONDS: Final = 60.0
 #: So much later than it has to be a pod may go without being hurried: clocks differ.
 _SLACK_SECONDS: Final = 1.0
 DEFAULT_GRACE: Final = 30.0
+_NOBODY: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class Wave(IntEnum):
@@ -70,6 +72,11 @@ class Ask:
     grace: int | None
     force: bool
 
+    @property
+    def seconds(self) -> float:
+        """How long it may take to go."""
+        return self.pod.grace if self.grace is None else float(self.grace)
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -100,17 +107,17 @@ def leaving(pods: Iterable[PodFacts]) -> tuple[PodFacts, ...]:
 
 
 def asks(
-    pods: Iterable[PodFacts], time: Window, policy: Policy, now: float, asked: Collection[str] = frozenset()
+    pods: Iterable[PodFacts], time: Window, policy: Policy, now: float, promised: Mapping[str, float] = _NOBODY
 ) -> tuple[Ask, ...]:
-    """Whom to ask now. `asked` are the uids of those whose end was set already: clocks that differ would make it look
-    too late again and again."""
+    """Whom to ask now. `promised` says by uid when those we asked before will be gone: the server's clock may differ
+    from ours, and by its time a pod would be late again and again."""
     left = leaving(pods)
     force = now >= time.at(policy.force_after)
     found = []
     for pod in left:
         ends = _ends(pod, left, time)
         if pod.deleting is not None:
-            if pod.deleting > ends + _SLACK_SECONDS and pod.uid not in asked:
+            if promised.get(pod.uid, pod.deleting) > ends + _SLACK_SECONDS:
                 found.append(Ask(pod, _whole(ends - now), force=True))
         elif _is_open(pod.wave, left, time, now):
             found.append(Ask(pod, _fitted(pod, ends - now, policy), force))

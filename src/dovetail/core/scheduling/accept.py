@@ -163,6 +163,8 @@ class Acceptor:
         limit = self.board.limits[bin_.pool]
         number = bin_.number if bin_.number >= 0 else None
         suiting = state.reserved.types if bin_.reserved else state.market
+        if bin_.kept and limit is None and not bin_.min_values and not state.reserved.ids:
+            return suiting.__and__ if state.reserved.slots & bin_.kept else _none_of
         sure = self.board.reservations.sure(number, bin_.pool, state, bin_.min_values) if bin_.reserved else 0
 
         def accepts(types: int) -> int:
@@ -180,15 +182,18 @@ class Acceptor:
         return accepts
 
     def _may_reserve(self, pool: int, state: State, types: int) -> bool:
-        return bool(
-            state.reserved.types
-            and self.options.reserved_capacity
-            and self.board.reservations.hoped_for(pool, state) & types
-        )
+        if not state.reserved.types or not self.options.reserved_capacity:
+            return False
+        if self.board.reservations.settled:
+            self.board.settle_reserved()
+        return bool(self.board.reservations.hoped_for(pool, state) & types)
 
     def _could_reserve(self, bin_: ClaimBin, state: State, types: int) -> bool:
         reservations = self.board.reservations
-        return reservations.could_take(reservations.want(bin_.pool, state, types, bin_.min_values), bin_.number)
+        found = reservations.could_find(reservations.want(bin_.pool, state, types, bin_.min_values), bin_.number)
+        if bin_.number < 0 and reservations.settled:
+            self.board.settle_reserved()
+        return found
 
     def _settled(self, ticket: Ticket, state: State, where: Mapping[str, Allowed]) -> Iterable[State]:
         """The states a claim could take this pod in, best first: one volume place, one domain per label."""
@@ -226,7 +231,7 @@ class Acceptor:
             index, wanted = self.board.index(bin_.pool), bin_.min_values
             enough = (lambda some: met(index, state, some, wanted)) if wanted else None
             limit.hold(bin_.number, types if bin_.reserved else limit.smallest(types, enough))
-        if bin_.reserved:
+        if bin_.reserved and not bin_.kept:
             reservations = self.board.reservations
             taken = reservations.take(bin_.number, reservations.want(bin_.pool, state, types, bin_.min_values))
             assert taken, "a reservation that could be taken a moment ago is gone"
@@ -248,6 +253,10 @@ class Acceptor:
             attached = (bin_ or Bin(-1)).attached_with(ticket.shape.volumes)
             types &= index.attaching({driver: len(found) for driver, found in attached.items()})
         return types
+
+
+def _none_of(_: int) -> int:
+    return 0
 
 
 def _rationed(state: State, quotas: Quotas, most: int) -> int:

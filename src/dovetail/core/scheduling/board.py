@@ -15,6 +15,7 @@ from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.limits import PoolLimit
 from dovetail.core.scheduling.reserve import Reservations
+from dovetail.core.scheduling.reserved import Reserved
 from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Demands
 
@@ -51,7 +52,7 @@ class Bin:
 class ClaimBin(Bin):
     """A node to be bought: labels that narrow, and the types that still hold everything on it."""
 
-    __slots__ = ("free", "min_values", "pods", "pool", "relaxed", "reserved", "state", "top", "types", "used")
+    __slots__ = ("free", "kept", "min_values", "pods", "pool", "relaxed", "reserved", "state", "top", "types", "used")
 
     def __init__(self, number: int, pool: int, state: State, types: int) -> None:
         super().__init__(number)
@@ -66,6 +67,8 @@ class ClaimBin(Bin):
         self.free = True
         #: Whether it is bought from a reservation; then it has to stay so.
         self.reserved = False
+        #: The slot of the one reserved row it will be bought from, as a bit, once nothing else is left to it.
+        self.kept = 0
         #: How many values of which key it must stay open to.
         self.min_values: tuple[tuple[str, int], ...] = ()
         self.relaxed = False
@@ -177,6 +180,30 @@ class Board:
                     if value not in before:
                         values[value] = values.get(value, 0) | bit
         bin_.state = state
+
+    def settle_reserved(self) -> None:
+        """Claims that will keep the reservation they hold are where it is, and of its type: as long as they seem open
+        to more, pods ask them in vain."""
+        reservations = self.reservations
+        for number in reservations.settled:
+            bin_ = self.claim(number)
+            rows = reservations.rows_of(bin_.pool, reservations.held[number], bin_.state, bin_.types)
+            if len(rows) == 1:
+                self._keep(bin_, rows[0])
+        reservations.settled.clear()
+
+    def _keep(self, bin_: ClaimBin, row: Reserved) -> None:
+        bin_.kept, bin_.types = row.slot_bit, row.type_bit
+        for key in self.where:
+            value = row.row.requirements.value(key)
+            pinned = bin_.state.pinned(key, value) if value is not None else None
+            if pinned is not None:
+                self.narrow(bin_, pinned)
+        index = self.compiled.indexes[bin_.pool]
+        for column, levels in enumerate(self.levels):
+            top, used = index.largest(self.names[column], bin_.types), bin_.used[column]
+            levels.move(bin_.number, bin_.top[column] - used, top - used)
+            bin_.top[column] = top
 
     def charge_node(self, number: int, demands: Demands, count: int) -> None:
         for column, amount in enumerate(demands):

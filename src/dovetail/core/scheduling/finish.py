@@ -74,14 +74,14 @@ class _Finisher:
 
     def _looked_up(self, bin_: ClaimBin, index: PoolIndex, types: int, held: str | None) -> _Options | None:
         """What claims like this one have in common; kept with the state where only labels and types bear on it."""
-        if held is not None or bin_.min_values:
+        if bin_.min_values:
             return self._made(bin_, index, types, held)
         kept = bin_.state.launches
-        found = kept.get(types)
+        found = kept.get((types, held))
         if not isinstance(found, _Options):
             if len(kept) >= _MOST_KEPT:
                 kept.clear()
-            found = kept[types] = self._made(bin_, index, types, None)
+            found = kept[types, held] = self._made(bin_, index, types, held)
         return found
 
     def _disk(self, index: PoolIndex, found: _Options, types: int, requests: Resources) -> GrownDisk | None:

@@ -48,7 +48,7 @@ Move = tuple[int, str | None, str]
 class Reservations:
     """The units of every reservation, by id, and the claims (by number) that hold them."""
 
-    __slots__ = ("_dead", "_free", "_holders", "_hope", "_open", "_stock", "_wants", "held", "looked_at")
+    __slots__ = ("_dead", "_free", "_holders", "_hope", "_open", "_stock", "_wants", "held", "looked_at", "settled")
 
     def __init__(self, stock: Stock) -> None:
         self._stock = stock
@@ -62,6 +62,8 @@ class Reservations:
         self._wants: dict[int, Want] = {}
         #: Which reservation each claim holds.
         self.held: dict[int, str] = {}
+        #: Claims that were found to keep what they hold for good, until somebody takes note of it.
+        self.settled: list[int] = []
         #: How many rows were looked at one by one so far: what a plan with reservations costs more than one without.
         self.looked_at = 0
 
@@ -88,12 +90,13 @@ class Reservations:
             return Want(pool, state, types & alone(state, wanted))
         return Want(pool, state, types, wanted)
 
-    def could_take(self, want: Want, claim: int | None = None) -> bool:
-        """Whether a claim would have a unit: it keeps the one it holds, or finds another beside it."""
-        held = self.held.get(claim) if claim is not None else None
-        if held is not None and self._suits(held, want):
-            return True
-        return self._first_free(want) is not None or self._path(want, -1) is not None
+    def could_find(self, want: Want, claim: int | None = None) -> bool:
+        """Where none of its types is `sure`: whether a claim would have a unit after all, its own or one freed."""
+        if want.is_picky:
+            held = self.held.get(claim) if claim is not None else None
+            if (held is not None and self._suits(held, want)) or self._first_free(want) is not None:
+                return True
+        return self._path(want, -1) is not None
 
     def rows_of(self, pool: int, name: str, state: State, types: int) -> Sequence[Reserved]:
         """The rows of a reservation that a claim in this state, and of these types, could be bought from."""
@@ -167,11 +170,11 @@ class Reservations:
     # ---- searching
 
     def _suits(self, name: str, want: Want) -> bool:
-        rows = self.rows_of(want.pool, name, want.state, want.types)
+        types, slots = want.types, want.state.reserved.slots
+        rows = self._stock.rows_of[want.pool].get(name, ())
         if not want.is_picky:
-            return bool(rows)
-        rows = [one for one in rows if _admitted(name, one, want.reserved)]
-        kinds = _kinds(rows)
+            return any(row.type_bit & types and row.slot_bit & slots for row in rows)
+        kinds = _kinds(one for one in rows if one.slot_bit & slots and _admitted(name, one, want.reserved)) & types
         return bool(kinds) and (not want.min_values or met(want.state.index, want.state, kinds, want.min_values, True))
 
     def _first_free(self, want: Want) -> str | None:
@@ -220,6 +223,8 @@ class Reservations:
 
     def _path(self, want: Want, claim: int) -> list[Move] | None:
         """The fewest moves that leave a unit for a claim, in order; None where there is no way."""
+        if not want.types & _among(self._hope[want.pool], want.reserved):
+            return None
         unseen = [one.copy() for one in self._hope]
         #: By reservation, who would move there, and from where.
         comes: dict[str, tuple[int, str | None]] = dict.fromkeys(self._units(want, unseen), (claim, None))
@@ -240,6 +245,7 @@ class Reservations:
     def _bury(self, names: list[str]) -> None:
         """All of these are full, and whoever holds one can use no others: they are not looked at again."""
         self._dead.update(names)
+        self.settled += [holder for name in names for holder in self._holders.get(name, ())]
         units, dead = self._stock.units, self._dead
         for pool, rows_of in enumerate(self._stock.rows_of):
             for row in {row: None for name in names for row in rows_of.get(name, ())}:

@@ -43,8 +43,8 @@ class State:
         #: The reserved rows that suit; and of their types, by minValues, those that keep these by themselves.
         self.reserved = reserved
         self.alone: dict[tuple[tuple[str, int], ...], int] = {}
-        #: By set of types, what was worked out for claims that ended up in this state with those.
-        self.launches: dict[int, object] = {}
+        #: By set of types and reservation, what was worked out for claims that ended up in this state with those.
+        self.launches: dict[tuple[int, str | None], object] = {}
         self._asked: dict[Requirements, State | None] = {}
         self._pinned: dict[tuple[str, str], State | None] = {}
         self._domains: dict[str, tuple[str, ...] | None] = {}

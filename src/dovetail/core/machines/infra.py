@@ -1,0 +1,279 @@
+"""One infrastructure machine, one instance (R9–R14): bought once, watched, reported on, removed; never made twice.
+
+The order of a look is the whole rule. The cloud is asked what is there *before* anything is bought, by id if one is
+known and by name and tag if not, so that an instance whose buyer died is found again; the order carries the same token
+each time, so that a cloud that has not heard of itself yet does not make a second one either. Once an id is on record
+nothing is ever bought again: an instance that is not there, stopped or gone is a failure, and it is a health check and
+a set that replace the Machine.
+
+What the cloud answers comes back through `found`, `bought`, `refused` and `discarded`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from dovetail.core import timestamps
+from dovetail.core.conditions import Condition, Status
+from dovetail.core.effects import Ref, Say
+from dovetail.core.errors import BadInput
+from dovetail.core.machines import lifetimes, names, prices
+from dovetail.core.machines.effects import Buy, Discard, Effect, Look, SaveInfra, Step, reference
+from dovetail.core.machines.infra_objects import (
+    Found,
+    InfraMachine,
+    Kind,
+    Missing,
+    Purchase,
+    Refusal,
+    State,
+    token_of,
+)
+from dovetail.core.machines.objects import Cluster, Failure, Machine, Meta, put
+
+#: A machine that runs is looked at this often; one on its way up or out more often.
+WATCH_SECONDS: Final = 60.0
+INTERRUPTIBLE_WATCH_SECONDS: Final = 30.0
+STARTING_SECONDS: Final = 5.0
+GOING_SECONDS: Final = 5.0
+#: Want of capacity is taken for an answer after so many refusals, or so long (R38).
+REFUSALS: Final = 3
+PATIENCE_SECONDS: Final = 300.0
+FIRST_WAIT_SECONDS: Final = 30.0
+RETRY_SECONDS: Final = 5.0
+
+_GONE: Final = (State.GOING, State.GONE)
+_STOPPED: Final = (State.STOPPING, State.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An infrastructure machine and what it belongs to. `bootstrap` is whether its data lies ready; `answer` is what
+    the cloud said when it was asked a moment ago, None if it was not asked."""
+
+    infra: InfraMachine
+    machine: Machine | None = None
+    cluster: Cluster | None = None
+    bootstrap: bool = False
+    answer: Found | Missing | None = None
+
+
+def advance(seen: Seen, now: float) -> Step:
+    """What to do about an infrastructure machine now."""
+    infra, machine, cluster = seen.infra, seen.machine, seen.cluster
+    if infra.meta.is_paused or (cluster is not None and cluster.paused):
+        return _saved(infra, _paused(infra, now))
+    if infra.is_deleting:
+        return Step((Discard(infra),)) if infra.finalizer in infra.meta.finalizers else Step()
+    if machine is None or cluster is None:
+        return _saved(infra, _waiting(infra, "WaitingForOwner", "no Machine of a Cluster owns it yet", now))
+    infra = _resumed(infra, now)
+    if infra.failure is not None:
+        return _saved(seen.infra, infra)
+    problem = _unbuyable(infra, machine)
+    if problem is not None and not infra.provider_id:
+        return _failed(seen.infra, infra, problem, now)
+    if infra.finalizer not in infra.meta.finalizers:
+        meta = replace(infra.meta, finalizers=(*infra.meta.finalizers, infra.finalizer))
+        return Step((SaveInfra(seen.infra, replace(infra, meta=meta)),), 0.0)
+    if seen.answer is None:
+        return Step((*_saved(seen.infra, infra).effects, Look(infra)))
+    if isinstance(seen.answer, Found):
+        return found(replace(seen, infra=infra), seen.answer, now)
+    return _missing(seen, infra, machine, cluster, now)
+
+
+def _unbuyable(infra: InfraMachine, machine: Machine) -> Failure | None:
+    """What no cloud should be asked for: a control plane that may be taken away (R36), a price that cannot be."""
+    if infra.wanted.market.is_interruptible and (infra.meta.is_of_control_plane or machine.meta.is_of_control_plane):
+        return Failure(names.INVALID_CONFIGURATION, "a control plane cannot run on a machine that may be taken away")
+    try:
+        prices.max_price(infra.wanted)
+    except BadInput as bad:
+        return Failure(names.INVALID_CONFIGURATION, str(bad))
+    return None
+
+
+def _missing(seen: Seen, infra: InfraMachine, machine: Machine, cluster: Cluster, now: float) -> Step:
+    """The cloud has none: it is bought now, unless there was one before (R10)."""
+    if infra.provider_id:
+        gone = Failure(names.UPDATE_ERROR, f"instance {infra.provider_id} is gone; it is not made again")
+        return _failed(seen.infra, replace(infra, ready=False, state="deleted"), gone, now, "InstanceNotFound")
+    if cluster.infrastructure is None:
+        known = _waiting(infra, "WaitingForClusterInfrastructure", "the cluster's infrastructure is not ready", now)
+        return _saved(seen.infra, known)
+    if not seen.bootstrap:
+        return _saved(seen.infra, _waiting(infra, "WaitingForBootstrapData", "bootstrap data is not ready", now))
+    wait = _refused_until(infra) - now
+    if wait > 0:
+        return Step(_saved(seen.infra, infra).effects, wait)
+    return Step((*_saved(seen.infra, infra).effects, Buy(infra, purchase(infra, machine, cluster))))
+
+
+def purchase(infra: InfraMachine, machine: Machine, cluster: Cluster) -> Purchase:
+    """The order, the same however often it is worked out."""
+    zone = infra.wanted.zone or machine.zone or min(cluster.zones, default="")
+    return Purchase(
+        name=infra.name,
+        token=token_of(infra.meta.uid),
+        cluster=cluster.meta.name,
+        owner=machine.name,
+        wanted=infra.wanted,
+        zone=zone,
+        control_plane=machine.meta.is_of_control_plane,
+        namespace=infra.meta.namespace,
+        secret=machine.secret,
+    )
+
+
+def found(seen: Seen, instance: Found, now: float) -> Step:
+    """What an instance that is there means: its id goes on record first of all."""
+    infra = replace(
+        seen.infra,
+        provider_id=seen.infra.provider_id or instance.provider_id,
+        addresses=instance.addresses or seen.infra.addresses,
+        zone=instance.zone or seen.infra.zone,
+        state=instance.said or str(instance.state),
+        interruptible=instance.interruptible,
+        meta=_forgiven(seen.infra),
+    )
+    if instance.state in _GONE:
+        over = Failure(names.UPDATE_ERROR, f"instance {instance.provider_id} was terminated; it is not made again")
+        return _failed(seen.infra, replace(infra, ready=False), over, now, "InstanceTerminated")
+    if instance.state in _STOPPED:
+        reason = "Evicted" if infra.interruptible else "InstanceStopped"
+        over = Failure(names.UPDATE_ERROR, f"instance {instance.provider_id} is {infra.state}; it is not started again")
+        return _failed(seen.infra, replace(infra, ready=False), over, now, reason)
+    if instance.state is State.RUNNING:
+        return _running(seen, infra, instance, now)
+    known = _instance(infra, Condition(names.INSTANCE_READY, Status.FALSE, "InstanceNotReady", infra.state), now)
+    return Step(_saved(seen.infra, known).effects, STARTING_SECONDS)
+
+
+def _running(seen: Seen, infra: InfraMachine, instance: Found, now: float) -> Step:
+    up = replace(infra, ready=True, provisioned=True)
+    known = _instance(up, Condition(names.INSTANCE_READY, Status.TRUE, "InstanceReady"), now)
+    effects = _saved(seen.infra, known).effects
+    watch = INTERRUPTIBLE_WATCH_SECONDS if infra.interruptible else WATCH_SECONDS
+    if seen.machine is None:
+        return Step(effects, watch)
+    over = lifetimes.judged(infra, seen.machine, instance, now)
+    return Step((*effects, *over.effects), min(watch, over.again or watch))
+
+
+def bought(seen: Seen, instance: Found, now: float) -> Step:
+    """The cloud made it, or had made it before."""
+    step = found(seen, instance, now)
+    told = Say(_ref(seen.infra), "SuccessfulCreate", f"Created instance {instance.provider_id}")
+    return Step((*step.effects, told), step.again)
+
+
+def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
+    """The cloud did not make it. Persistent refusals fail at once, want of capacity after a few, others never (R38)."""
+    infra = seen.infra
+    told = Say(_ref(infra), "FailedCreate", refusal.message, warning=True, dedupe=(infra.meta.uid, refusal.message))
+    why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", refusal.message)
+    if refusal.kind is Kind.PERSISTENT:
+        step = _failed(infra, infra, Failure(names.CREATE_ERROR, refusal.message), now, "InstanceProvisionFailed")
+        return Step((told, *step.effects))
+    if refusal.kind is Kind.TRANSIENT:
+        return Step((*_saved(infra, _instance(infra, why, now)).effects, told), refusal.wait or RETRY_SECONDS)
+    count, since = _refusals(infra, now)
+    if count + 1 >= REFUSALS or now - since >= PATIENCE_SECONDS:
+        over = Failure(names.INSUFFICIENT_RESOURCES, f"{refusal.message} (asked {count + 1} times)")
+        return Step((told, *_failed(infra, infra, over, now, "InsufficientResources").effects))
+    wait = refusal.wait or FIRST_WAIT_SECONDS * 2**count
+    noted = _noted(infra, count + 1, since, now + wait)
+    return Step((*_saved(infra, _instance(noted, why, now)).effects, told), wait)
+
+
+def discarded(infra: InfraMachine, gone: bool, now: float) -> Step:
+    """The cloud was told to remove it: asked again until it is gone, then the object may go."""
+    if not gone:
+        known = _instance(infra, Condition(names.INSTANCE_READY, Status.FALSE, "Deleting", "instance is going"), now)
+        return Step(_saved(infra, replace(known, ready=False)).effects, GOING_SECONDS)
+    left = tuple(one for one in infra.meta.finalizers if one != infra.finalizer)
+    return Step((SaveInfra(infra, replace(infra, meta=replace(infra.meta, finalizers=left))),))
+
+
+# ------------------------------------------------------------------------------------------------ how often refused
+
+
+def _refusals(infra: InfraMachine, now: float) -> tuple[int, float]:
+    """How often in a row, and since when; a note nobody can read is none."""
+    count, since, _ = _note(infra)
+    return (count, since) if count else (0, now)
+
+
+def _refused_until(infra: InfraMachine) -> float:
+    return _note(infra)[2]
+
+
+def _note(infra: InfraMachine) -> tuple[int, float, float]:
+    parts = infra.meta.annotations.get(names.REFUSALS, "").split()
+    if len(parts) != 3 or not parts[0].isdecimal() or len(parts[0]) > 4:
+        return 0, 0.0, 0.0
+    try:
+        return int(parts[0]), timestamps.seconds(parts[1]), timestamps.seconds(parts[2])
+    except BadInput:
+        return 0, 0.0, 0.0
+
+
+def _noted(infra: InfraMachine, count: int, since: float, until: float) -> InfraMachine:
+    """Written on the object, so that a process that starts anew does not begin to ask from the beginning."""
+    note = f"{count} {timestamps.text(since)} {timestamps.text(until)}"
+    notes = MappingProxyType({**infra.meta.annotations, names.REFUSALS: note})
+    return replace(infra, meta=replace(infra.meta, annotations=notes))
+
+
+def _forgiven(infra: InfraMachine) -> Meta:
+    if names.REFUSALS not in infra.meta.annotations:
+        return infra.meta
+    left = {key: value for key, value in infra.meta.annotations.items() if key != names.REFUSALS}
+    return replace(infra.meta, annotations=MappingProxyType(left))
+
+
+# ------------------------------------------------------------------------------------------------ what it says
+
+
+def _instance(infra: InfraMachine, condition: Condition, now: float) -> InfraMachine:
+    """The machine with what holds of its instance, and Ready, which says the same to the core."""
+    held = put(infra.conditions, condition, now, infra.meta.generation)
+    held = put(held, replace(condition, type=names.READY), now, infra.meta.generation)
+    wanted = infra.interruptible
+    if wanted is None:
+        wanted = infra.wanted.market.is_interruptible
+    return replace(infra, conditions=held, interruptible=wanted)
+
+
+def _waiting(infra: InfraMachine, reason: str, message: str, now: float) -> InfraMachine:
+    return _instance(infra, Condition(names.INSTANCE_READY, Status.FALSE, reason, message), now)
+
+
+def _paused(infra: InfraMachine, now: float) -> InfraMachine:
+    held = Condition(names.PAUSED, Status.TRUE, "Paused", "nothing is done until it is resumed")
+    return replace(infra, conditions=put(infra.conditions, held, now, infra.meta.generation))
+
+
+def _resumed(infra: InfraMachine, now: float) -> InfraMachine:
+    held = Condition(names.PAUSED, Status.FALSE, "NotPaused")
+    return replace(infra, conditions=put(infra.conditions, held, now, infra.meta.generation))
+
+
+def _failed(before: InfraMachine, known: InfraMachine, failure: Failure, now: float, reason: str = "") -> Step:
+    """Failed for good, and visibly (R39): two fields, a condition, an event. The cloud is not asked any more."""
+    why = Condition(names.INSTANCE_READY, Status.FALSE, reason or failure.reason, failure.message)
+    after = replace(_instance(known, why, now), failure=failure)
+    told = Say(_ref(before), reason or failure.reason, failure.message, warning=True, dedupe=(before.meta.uid,))
+    effects: list[Effect] = [SaveInfra(before, after), told]
+    return Step(tuple(effects))
+
+
+def _saved(before: InfraMachine, after: InfraMachine) -> Step:
+    return Step((SaveInfra(before, after),) if after != before else ())
+
+
+def _ref(infra: InfraMachine) -> Ref:
+    return reference(infra.kind, infra.meta)

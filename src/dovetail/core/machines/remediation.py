@@ -1,0 +1,189 @@
+"""What a health check does about unhealthy machines: nothing while too many are, and failed ones ever more slowly.
+
+Too many unhealthy at once is a fault of something else, so nothing is replaced then. A machine that failed before it
+was a node (no capacity, a price too low) is replaced, but each time in a row later than the time before (R41): the
+market may stay as it is for hours, and a set would otherwise buy at it as fast as machines can fail. A machine that was
+well once and was taken away is replaced at once. How often and when last stands in the check's status. A machine that
+comes up and stays so ends the row.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dovetail.core import conditions, timestamps
+from dovetail.core.conditions import Condition, Status
+from dovetail.core.effects import Say, soonest
+from dovetail.core.machines import health, names
+from dovetail.core.machines.effects import Effect, SaveCheck, SaveMachine, Step, reference
+from dovetail.core.machines.health import Health, Target
+from dovetail.core.machines.objects import Cluster, Failures, HealthCheck, Machine, Tally, put
+
+_JITTER: Final = 0.1
+_SPAN: Final = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    target: Target
+    health: Health
+
+    @property
+    def is_healthy(self) -> bool:
+        """Not unhealthy, not about to be, not leaving, and a node."""
+        machine = self.target.machine
+        known = self.target.node is not None and self.health.again is None
+        return known and not self.health.is_unhealthy and not machine.is_deleting
+
+
+def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, ...], now: float) -> Step:
+    """`targets` are machines the selector matches; those that are to be left alone are left out here."""
+    if cluster is None or cluster.stops(check.meta):
+        return Step()
+    looked = [one for one in targets if _is_target(check, one.machine)]
+    looked.sort(key=lambda one: one.machine.name)
+    judged = [Judged(one, health.judged(check, cluster, one, now)) for one in looked]
+    unhealthy = len(judged) - sum(one.is_healthy for one in judged)
+    allowed, room = _allowed(check, len(judged), unhealthy)
+    failures = _row(check, judged, now)
+    effects: list[Effect] = []
+    failures, wait = _marked(replace(check, failures=failures), judged, allowed, now, effects)
+    tally = Tally(len(judged), len(judged) - unhealthy, max(room, 0), tuple(one.target.machine.name for one in judged))
+    held = _told(check, judged, allowed, unhealthy, now)
+    held = put(held, _backing_off(wait, now), now, check.meta.generation)
+    after = replace(check, failures=failures, tally=tally, conditions=held)
+    if not allowed and any(one.health.is_unhealthy for one in judged):
+        effects.append(_restricted(check, unhealthy, len(judged)))
+    if after != check:
+        effects.append(SaveCheck(check, after))
+    return Step(tuple(effects), soonest(wait, *(one.health.again for one in judged)))
+
+
+def _is_target(check: HealthCheck, machine: Machine) -> bool:
+    notes = machine.meta.annotations
+    mine = machine.cluster == check.cluster and check.selector.matches(machine.meta.labels)
+    return mine and names.SKIP_REMEDIATION not in notes and not machine.meta.is_paused
+
+
+def _allowed(check: HealthCheck, expected: int, unhealthy: int) -> tuple[bool, int]:
+    """Whether anything may be replaced now, and how many more may become unhealthy until nothing may."""
+    if check.span is not None:
+        least, most = check.span
+        return least <= unhealthy <= most, most - unhealthy
+    most = bound(check.most, expected)
+    return unhealthy <= most, most - unhealthy
+
+
+def bound(most: int | str, expected: int) -> int:
+    """A count, or a share of the machines, rounded down."""
+    if isinstance(most, int):
+        return most
+    if most.endswith("%"):
+        return int(most[:-1]) * expected // 100
+    return int(most)
+
+
+# ------------------------------------------------------------------------------------------------ back-off
+
+
+def delay(check: HealthCheck, count: int) -> float:
+    """How long after the last one the next failed machine may go; a little earlier or later for each check."""
+    if count == 0:
+        return 0.0
+    plain = min(check.backoff.base * 2.0 ** min(count - 1, 32), check.backoff.cap)
+    share = zlib.crc32(f"{check.meta.uid}/{count}".encode()) / _SPAN
+    return plain * (1.0 + _JITTER * (2.0 * share - 1.0))
+
+
+def _row(check: HealthCheck, judged: list[Judged], now: float) -> Failures:
+    """The row of failures so far; one that came up since the last and stayed well has ended it."""
+    row = check.failures
+    if row.count and any(_is_proof(check, one, now) for one in judged):
+        return Failures()
+    return row
+
+
+def _is_proof(check: HealthCheck, one: Judged, now: float) -> bool:
+    machine = one.target.machine
+    if not one.is_healthy or machine.meta.created <= check.failures.last:
+        return False
+    ready = conditions.found(machine.conditions, names.READY)
+    up = ready is not None and ready.status is Status.TRUE
+    return up and ready is not None and now - ready.since >= check.backoff.min_healthy
+
+
+def _marked(
+    check: HealthCheck, judged: list[Judged], allowed: bool, now: float, effects: list[Effect]
+) -> tuple[Failures, float | None]:
+    """Write on each machine what was found; at most one failed machine is handed over per delay."""
+    row, wait = check.failures, None
+    for one in judged:
+        machine = one.target.machine
+        if not one.health.is_unhealthy:
+            _cleared(machine, now, effects)
+            continue
+        hand_over = allowed and not machine.is_false(names.OWNER_REMEDIATED) and not machine.is_deleting
+        if hand_over and one.health.barren:
+            left = row.last + delay(check, row.count) - now if row.count else 0.0
+            if left > 0:
+                wait = left if wait is None else min(wait, left)
+                hand_over = False
+            else:
+                row = Failures(row.count + 1, now)
+        _unhealthy(check, one, hand_over, now, effects)
+    return row, wait
+
+
+def _unhealthy(check: HealthCheck, one: Judged, hand_over: bool, now: float, effects: list[Effect]) -> None:
+    machine, generation = one.target.machine, one.target.machine.meta.generation
+    found = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.FALSE, one.health.reason, one.health.message)
+    held = put(machine.conditions, found, now, generation)
+    if hand_over and check.template is None:
+        waiting = Condition(names.OWNER_REMEDIATED, Status.FALSE, "WaitingForRemediation")
+        held = put(held, waiting, now, generation)
+    after = replace(machine, conditions=held)
+    if after == machine:
+        return
+    effects.append(SaveMachine(machine, after))
+    if hand_over:
+        said = f"{one.health.reason}: {one.health.message}"
+        ref = reference("Machine", machine.meta)
+        effects.append(Say(ref, "MachineMarkedUnhealthy", said, warning=True, dedupe=(machine.meta.uid,)))
+
+
+def _cleared(machine: Machine, now: float, effects: list[Effect]) -> None:
+    """A machine that is well says so, and nobody is asked to replace it any more."""
+    well = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.TRUE, "HealthCheckSucceeded")
+    held = put(machine.conditions, well, now, machine.meta.generation)
+    asked = conditions.found(held, names.OWNER_REMEDIATED)
+    if asked is not None and not machine.is_deleting and asked.reason == "WaitingForRemediation":
+        held = conditions.without(held, names.OWNER_REMEDIATED)
+    if held != machine.conditions:
+        effects.append(SaveMachine(machine, replace(machine, conditions=held)))
+
+
+# ------------------------------------------------------------------------------------------------ what it says
+
+
+def _told(check: HealthCheck, judged: list[Judged], allowed: bool, unhealthy: int, now: float) -> conditions.Conditions:
+    if allowed:
+        condition = Condition(names.REMEDIATION_ALLOWED, Status.TRUE, "RemediationAllowed")
+    else:
+        said = f"{unhealthy} of {len(judged)} machines are not well, which is not for this check to heal"
+        condition = Condition(names.REMEDIATION_ALLOWED, Status.FALSE, "TooManyUnhealthy", said)
+    return put(check.conditions, condition, now, check.meta.generation)
+
+
+def _backing_off(wait: float | None, now: float) -> Condition:
+    if wait is None:
+        return Condition(names.REMEDIATION_BACKOFF, Status.FALSE, "NotBackingOff")
+    said = f"machines fail before they are nodes; the next one goes at {timestamps.text(now + wait)}"
+    return Condition(names.REMEDIATION_BACKOFF, Status.TRUE, "FailedMachines", said)
+
+
+def _restricted(check: HealthCheck, unhealthy: int, expected: int) -> Say:
+    said = f"{unhealthy} of {expected} machines are not well; none is replaced"
+    ref = reference("MachineHealthCheck", check.meta)
+    return Say(ref, "RemediationRestricted", said, warning=True, dedupe=(check.meta.uid,))

@@ -1,0 +1,92 @@
+"""What is put on a Node and taken off again (R42)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.core.handler import marks
+from dovetail.core.handler.marks import NodeFacts, NodeTaint
+from dovetail.core.handler.notices import Kind, Notice
+from dovetail.core.handler.policy import Policy, Response
+from dovetail.core.handler.standing import Task
+
+NOW = 1_800_000_000.4
+SPOT = Task(Notice("spot", Kind.PREEMPT, "a", NOW + 120.7), Response.DRAIN)
+REBALANCE = Task(Notice("rebalance", Kind.REBALANCE, "b", None, ends=False), Response.MARK)
+THEIRS = NodeTaint("theirs", "NoExecute", "x", "2027-01-01T00:00:00Z")
+NODE = NodeFacts("n", "u", "1", taints=(THEIRS,), labels={"a": "b"}, annotations={"c": "d"})
+
+
+def test_a_node_that_ends_is_fenced_off_and_says_so():
+    after = marks.marked(NODE, SPOT, Policy(), NOW)
+    assert after.unschedulable
+    assert after.taints == (THEIRS, NodeTaint(marks.TAINT, "NoSchedule", "preempt"))
+    assert after.labels[marks.EXCLUDED] == marks.OURS
+    assert after.terminating == marks.REQUESTED
+    record = marks.record_of(after)
+    assert record is not None
+    assert (record.id, record.deadline, record.cordoned) == ("spot", 1_800_000_121.0, True)
+
+
+def test_marking_twice_changes_nothing_the_second_time():
+    once = marks.marked(NODE, SPOT, Policy(), NOW)
+    assert marks.marked(once, SPOT, Policy(), NOW + 5) == once
+
+
+def test_a_node_that_stays_keeps_its_traffic_and_its_machine():
+    after = marks.marked(NODE, REBALANCE, Policy(), NOW)
+    assert (after.terminating, marks.EXCLUDED in after.labels) == ("", False)
+    assert marks.TAINT in {one.key for one in after.taints}
+
+
+def test_a_later_notice_takes_the_marks_over_and_keeps_what_is_ours():
+    before = marks.marked(NODE, REBALANCE, Policy(), NOW)
+    after = marks.marked(before, SPOT, Policy(), NOW + 60)
+    record = marks.record_of(after)
+    assert record is not None
+    assert (record.id, record.cordoned, record.began) == ("spot", True, int(NOW + 60))
+    assert [one.value for one in after.taints if one.key == marks.TAINT] == ["preempt"]
+
+
+def test_undoing_leaves_the_node_as_it_was():
+    after = marks.unmarked(marks.out_of_service(marks.marked(NODE, SPOT, Policy(), NOW), NOW))
+    assert after == NODE
+
+
+def test_a_cordon_of_somebody_else_stays():
+    cordoned = replace(NODE, unschedulable=True)
+    assert marks.unmarked(marks.marked(cordoned, SPOT, Policy(), NOW)) == cordoned
+
+
+def test_a_label_and_a_condition_of_somebody_else_stay():
+    theirs = replace(NODE, labels={marks.EXCLUDED: "cloud-controller"}, terminating="Decommissioned")
+    after = marks.unmarked(marks.marked(theirs, REBALANCE, Policy(), NOW))
+    assert after == theirs
+
+
+def test_a_taint_that_evicts_says_since_when():
+    after = marks.marked(NODE, SPOT, Policy(taint_effect="NoExecute"), NOW)
+    assert after.taints[-1] == NodeTaint(marks.TAINT, "NoExecute", "preempt", "2027-01-15T08:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"id": 1}', '{"id":"a","kind":"b","began":"?"}', "[" * 99999]
+)
+def test_a_note_nobody_can_read_is_as_good_as_none(text):
+    node = replace(NODE, annotations={marks.NOTE: text})
+    assert marks.record_of(node) is None
+    assert marks.is_marked(node)
+    assert marks.NOTE not in marks.unmarked(node).annotations
+
+
+@given(cordoned=st.booleans(), tasks=st.lists(st.sampled_from([SPOT, REBALANCE]), min_size=1, max_size=4))
+def test_whatever_was_said_undoing_it_leaves_what_was_there(cordoned, tasks):
+    before = replace(NODE, unschedulable=cordoned)
+    node = before
+    for number, task in enumerate(tasks):
+        node = marks.marked(node, task, Policy(), NOW + number)
+    assert marks.unmarked(node) == before
