@@ -60,6 +60,7 @@ data: $(READY)  ## make the bundled data anew from package-registry artefacts (n
 manifests: $(READY)  ## make deploy/ and the reference of custom resources anew from the code
 	$(BIN)/python -m tools.deploy
 	$(BIN)/python -m tools.controller_reference
+	$(BIN)/python -m tools.aws_reference
 
 soak: $(READY)  ## ten minutes of random load and faults; fails if anything is left or memory grows
 	$(BIN)/python -m tools.soak --minutes 10

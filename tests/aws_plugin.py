@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tools.aws_server import Account, AwsServer
 
-_SET = {
+CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_EC2_METADATA_DISABLED": "true",
@@ -32,7 +32,7 @@ def aws_running() -> Iterator[AwsServer]:
 def aws_server(aws_running: AwsServer, monkeypatch: pytest.MonkeyPatch) -> AwsServer:
     """The server, empty, and credentials that it takes; nothing of this machine's own AWS is looked at."""
     aws_running.reset()
-    for name, value in _SET.items():
+    for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)

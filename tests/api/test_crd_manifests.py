@@ -14,7 +14,7 @@ from tools.deploy import chart
 
 from dovetail import __version__
 from dovetail.api.crds import every
-from dovetail.api.install import objects, permissions
+from dovetail.api.install import handler, objects, permissions
 from dovetail.api.install.installation import Installation
 from dovetail.api.install.text import yaml_text
 
@@ -40,7 +40,7 @@ def test_a_file_nobody_makes_any_more_is_found(tmp_path):
     assert "kind: Deployment" in str(found[tmp_path / "deploy/manifests/kwok.yaml"])
 
 
-@pytest.mark.parametrize("definition", every.DEFINITIONS, ids=lambda one: one.kind.name)
+@pytest.mark.parametrize("definition", [*every.DEFINITIONS, *every.CLUSTER_API], ids=lambda one: one.kind.name)
 def test_a_definition_reads_back_as_it_was(definition):
     (back,) = yaml.safe_load_all(yaml_text([definition.manifest()]))
     assert back == definition.manifest()
@@ -54,6 +54,7 @@ def test_nothing_is_written_as_a_reference_to_something_else():
 
 EXPRESSION = re.compile(r"\{\{ (.+?) \}\}")
 GUARD = re.compile(r'\{\{- if eq (\.\S+) "(\w+)" \}\}\n(.*?)\n?\{\{- end \}\}\n', re.DOTALL)
+SWITCH = re.compile(r"\{\{- if (\.\S+) \}\}\n(.*?)\n?\{\{- end \}\}\n", re.DOTALL)
 
 
 def looked_up(path: str, context: dict[str, Any]) -> Any:
@@ -88,6 +89,7 @@ def rendered(changes: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name in sorted((ROOT / "chart/templates").glob("*.yaml")):
         text = GUARD.sub(lambda one: one[3] + "\n" if looked_up(one[1], context) == one[2] else "", name.read_text())
+        text = SWITCH.sub(lambda one: one[2] + "\n" if looked_up(one[1], context) else "", text)
         text = EXPRESSION.sub(lambda one: evaluated(one[1], context), text)
         assert "{{" not in text, name
         found += [one for one in yaml.safe_load_all(text) if one]
@@ -125,3 +127,12 @@ def test_the_charts_definitions_are_the_definitions():
     assert names == sorted(path.name for path in (ROOT / "chart/crds").iterdir())
     for name in names:
         assert (ROOT / "crds" / name).read_bytes() == (ROOT / "chart/crds" / name).read_bytes()
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_the_chart_with_its_handler_is_the_manifest_of_the_handler(deletes):
+    values = yaml.safe_load((ROOT / "chart/values.yaml").read_text())["handler"]
+    found = rendered({"handler": values | {"enabled": True, "deleteMachine": deletes}})
+    image, machines = f"dovetail:{__version__}", str(deletes).lower()
+    wanted = handler.HandlerInstallation(image=image, namespace="kube-system", delete_machine=machines)
+    assert ordered(found) == ordered([*plain("kwok"), *handler.objects(wanted, machines=deletes)])

@@ -15,7 +15,7 @@ from dovetail.api.crds.openapi import schema_of
 from dovetail.api.crds.parts import Quantity
 from dovetail.api.crds.schema import ATOMIC_LIST, BY_TYPE, Filled, Int32, Limits, Required, Rule, Wire
 
-SHIPPED = pytest.mark.parametrize("definition", every.DEFINITIONS, ids=lambda one: one.kind.name)
+SHIPPED = pytest.mark.parametrize("definition", [*every.DEFINITIONS, *every.CLUSTER_API], ids=lambda one: one.kind.name)
 #: What an API server accepts as one expression, and one message.
 LONGEST_MESSAGE = 2048
 

@@ -18,6 +18,7 @@ PAGES = [
     "tutorial/plan-a-cluster.md",
     "howto/import-prices.md",
     "reference/cli.md",
+    "reference/iam.md",
     "reference/lint.md",
 ]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)

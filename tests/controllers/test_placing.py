@@ -127,3 +127,59 @@ def test_names_of_pods_that_are_long_bound_are_forgotten():
         return len(places._named)
 
     assert asyncio.run(scenario()) <= 1001
+
+
+class Slow(Server):
+    """Answers when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = asyncio.Event()
+
+    async def patch(self, kind: Any, name: str, patch: Any, namespace: str, *, subresource: str) -> dict[str, Any]:
+        await super().patch(kind, name, patch, namespace, subresource=subresource)
+        if name == "b":
+            await self.let.wait()
+        return {}
+
+
+def test_a_node_waits_until_the_pods_of_the_others_have_their_names():
+    server = Slow()
+
+    async def scenario() -> None:
+        nominations = Nominations()
+        nominations.nominate([A], "first", None, FIXED)
+        nominations.nominate([B], "second", None, FIXED)
+        places = Places(server, nominations)  # type: ignore[arg-type]
+        second = asyncio.create_task(places.tell("second", "node-2"))
+        await asyncio.sleep(0)
+        first = asyncio.create_task(places.tell("first", "node-1"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert [name for name, _, _ in server.asked] == ["b", "a"]
+        assert not first.done(), "somebody has no name yet, and would take its room"
+        server.let.set()
+        assert await first
+        assert await second
+        assert not await places.tell("first", "node-1"), "there is nobody left to tell"
+
+    asyncio.run(scenario())
+
+
+def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():
+    server = Server()
+
+    async def scenario() -> None:
+        nominations = planned()
+        places = Places(server, nominations)  # type: ignore[arg-type]
+        await places.tell("claim", "node")
+        lost = nominations.drop_target("claim")
+        for _ in range(2):
+            places.take_back(lost)
+            await asyncio.sleep(0)
+        assert server.asked[2:] == [
+            (name, {"metadata": {"uid": f"uid-{name}"}, "status": {"nominatedNodeName": None}}, "status")
+            for name in ("a", "b")
+        ]
+
+    asyncio.run(scenario())

@@ -54,8 +54,8 @@ SOON = Window(0.2, 2.0)
 
 
 @cache
-def _manifests() -> tuple[Object, ...]:
-    return tuple(one.manifest() for one in of_cloud("kwok"))
+def _manifests(cloud: str) -> tuple[Object, ...]:
+    return tuple(one.manifest() for one in of_cloud(cloud))
 
 
 async def solve_here(problem: Problem) -> Plan:
@@ -82,6 +82,8 @@ class _Faults(logging.Handler):
 class Live:
     """One cluster with one controller, which may be thrown away and started anew."""
 
+    provider = "kwok"
+
     def __init__(self, choices: Choices | None = None, *, kubelet: bool = True, pool: Object | None = None) -> None:
         self.world, self.metrics = World(), Metrics()
         self.choices = choices or Choices(window=SOON)
@@ -105,9 +107,9 @@ class Live:
         self.store = self.server.store
         self.store.storage.listeners.append(lambda kind, change: self._written.set())
         await self._opened.enter_async_context(Controllers(self.store, Taking(fake_kubelet=self._kubelet)))
-        for manifest in _manifests():
+        for manifest in _manifests(self.provider):
             self.put(kinds.CRDS, copy.deepcopy(manifest))
-        self.put(kinds.KWOK_NODE_CLASSES, objects.node_class())
+        self.furnish()
         if self._pool:
             self.put(kinds.NODE_POOLS, self._pool)
         self.client = await self._new_client()
@@ -121,6 +123,10 @@ class Live:
         await self._opened.aclose()
         if kind is None:
             assert not self._faults.lines, self._faults.lines
+
+    def furnish(self) -> None:
+        """What nodes are launched with."""
+        self.put(kinds.KWOK_NODE_CLASSES, objects.node_class())
 
     async def _new_client(self) -> Client:
         client = Client(from_document(self.server.kubeconfig()), ClientOptions(clock=self.world.clock()))
@@ -140,8 +146,12 @@ class Live:
 
     async def start(self) -> None:
         self.controller = self.build()
-        self._task = asyncio.create_task(self.controller.run(), name="controller")
+        self._task = asyncio.create_task(self.acting(self.controller), name="controller")
         await self.until(lambda: self.controller.cluster.is_synced)
+
+    async def acting(self, controller: Controller) -> None:
+        """All that a process does."""
+        await controller.run()
 
     async def stop(self) -> BaseException | None:
         """End the controller wherever it stands; what it died of, if it was not us."""

@@ -37,14 +37,14 @@ PATIENCE = 330.0
 LOOK_EVERY = 0.1
 
 
-def install(plane: ControlPlane) -> None:
+def install(plane: ControlPlane, cloud: str = "kwok") -> None:
     """Definitions, account and roles, as `dovetail install` applies them; the process is ours to start."""
-    wanted = Installation(image="dovetail:test", cloud="kwok", namespace=NAMESPACE)
+    wanted = Installation(image="dovetail:test", cloud=cloud, namespace=NAMESPACE)
     for one in (
-        *installed.definitions("kwok"),
+        *installed.definitions(cloud),
         installed.service_account(wanted),
         *installed.rights(wanted),
-        *installed.rights_of_cloud(wanted, "kwok"),
+        *installed.rights_of_cloud(wanted, cloud),
     ):
         _, namespace = installed.name_of(one)
         plane.admin.apply(installed.kind_of(one).path(namespace=namespace), one)

@@ -86,7 +86,9 @@ class Crowd:
         me = self._threads.index(threading.current_thread())
         line = http.client.HTTPSConnection(self._admin.host, self._admin.port, context=self._admin.tls, timeout=10)
         while not self._over.is_set():
-            line.request("GET", "/api/v1/pods", headers={"Impersonate-User": f"system:serviceaccount:{NAMESPACE}:{NAME}"})
+            line.request(
+                "GET", "/api/v1/pods", headers={"Impersonate-User": f"system:serviceaccount:{NAMESPACE}:{NAME}"}
+            )
             answer = line.getresponse()
             answer.read()
             self._turned_away[me] += answer.status == 429

@@ -24,6 +24,8 @@ What moto (5.2.5) lacks or does otherwise is grafted on to its EC2 response clas
     placement      placement groups
     parameters     the public SSM parameters of node images
     profiles       IAM's path prefixes
+    events         what EventBridge would send, and the interruption queue
+    kubelets       machines that run become Nodes
     server         the WSGI server and the services moto has not got
     account        something to launch into
 

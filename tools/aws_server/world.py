@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -67,6 +68,8 @@ class World:
     def reset(self) -> None:
         with self.lock:
             self._offset = 0.0
+            #: Where time comes from, in seconds since 1970; a test in virtual time has its own.
+            self.clock: Callable[[], float] = time.time
             self.stock: dict[Pool, Scarcity] = {}
             self.on_demand: dict[str, float] = {}
             self.spot: dict[tuple[str, str], float] = {}
@@ -86,7 +89,7 @@ class World:
 
     @property
     def now(self) -> float:
-        return time.time() + self._offset
+        return self.clock() + self._offset
 
     def forward(self, seconds: float) -> None:
         self._offset += seconds

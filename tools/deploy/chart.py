@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail import __version__
-from dovetail.api.install import installation, objects, workload
+from dovetail.api.install import handler, installation, objects, workload
 from dovetail.api.install.installation import GATES, Installation
 from dovetail.api.install.permissions import CLOUDS
 from dovetail.api.install.text import yaml_text
@@ -94,11 +94,20 @@ _AFFINITY: Final = Setting("affinity", _PLAIN.affinity, "by default never on a n
 _TOLERATIONS: Final = Setting("tolerations", _PLAIN.tolerations, "which taints it bears")
 _SPREAD: Final = Setting("topologySpreadConstraints", _PLAIN.topology_spread, "how replicas are spread")
 
+_HANDLER: Final = Setting("handler.enabled", False, "the termination handler, on nodes that may be taken away")
+_HANDLER_MACHINES: Final = Setting("handler.deleteMachine", False, "and it deletes their Machines (DELETE_MACHINE)")
+_HANDLER_RESOURCES: Final = Setting(
+    "handler.resources",
+    handler.HandlerInstallation(image="", namespace="").resources,
+    "what it asks for and may use on each node",
+)
+
 SETTINGS: Final = (
     *(_CLOUD, _REPOSITORY, _TAG, _REPLICAS, _ENVIRONMENT["LOG_LEVEL"], _ANNOTATIONS),
     *(one for name, one in _ENVIRONMENT.items() if name != "LOG_LEVEL"),
     *_GATES.values(),
     *(_METRICS, _PROBES, _RESOURCES, _ENV_FROM, _PRIORITY, _SELECTOR, _AFFINITY, _TOLERATIONS, _SPREAD),
+    *(_HANDLER, _HANDLER_MACHINES, _HANDLER_RESOURCES),
 )
 
 
@@ -117,7 +126,24 @@ def files() -> dict[str, str]:
     for cloud in CLOUDS:
         text = _template(objects.rights_of_cloud(one, cloud))
         found[f"templates/rights-{cloud}.yaml"] = f'{{{{- if eq .Values.cloud "{cloud}" }}}}\n{text}{{{{- end }}}}\n'
+    found["templates/handler.yaml"] = _only_with(_HANDLER, _template(handler.objects(_templated_handler())))
+    machines = _template(handler.machine_rights(_templated_handler()))
+    found["templates/handler-machines.yaml"] = _only_with(_HANDLER_MACHINES, machines)
     return found
+
+
+def _only_with(switch: Setting, text: str) -> str:
+    return f"{{{{- if .Values.{switch.path} }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _templated_handler() -> handler.HandlerInstallation:
+    return handler.HandlerInstallation(
+        image=f"{_REPOSITORY.part}:{_TAG.part}",
+        namespace="{{ .Release.Namespace }}",
+        log_level=_ENVIRONMENT["LOG_LEVEL"].text,
+        delete_machine=_HANDLER_MACHINES.text,
+        resources=_HANDLER_RESOURCES.json,
+    )
 
 
 def _about() -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Final
 
 from dovetail import __version__
 from dovetail.api.crds import every
-from dovetail.api.install import objects
-from dovetail.api.install.installation import Installation
+from dovetail.api.crds.cluster_api import policy
+from dovetail.api.install import handler, objects
+from dovetail.api.install.installation import NAMESPACE, Installation
 from dovetail.api.install.permissions import CLOUDS
 from dovetail.api.install.text import yaml_text
 
@@ -17,7 +18,8 @@ _MADE: Final = "# Made by `make manifests`; change src/dovetail/api instead.\n"
 
 
 def files() -> dict[str, str]:
-    found = {"docs/reference/crds.md": reference.text()}
+    found = {"docs/reference/crds.md": reference.text(), "docs/reference/cluster-api.md": reference.cluster_api_text()}
+    found |= _cluster_api()
     for definition in every.DEFINITIONS:
         text = _MADE + yaml_text([definition.manifest()])
         name = f"{definition.kind.group}_{definition.kind.plural}.yaml"
@@ -26,6 +28,22 @@ def files() -> dict[str, str]:
     for cloud in CLOUDS:
         wanted = Installation(image=f"dovetail:{__version__}", cloud=cloud)
         found[f"deploy/manifests/{cloud}.yaml"] = _MADE + yaml_text(objects.objects(wanted))
+    on_nodes = handler.HandlerInstallation(image=f"dovetail:{__version__}", namespace=NAMESPACE)
+    found["deploy/manifests/handler.yaml"] = _MADE + yaml_text(handler.objects(on_nodes))
     for name, text in chart.files().items():
         found[f"deploy/chart/{name}"] = _MADE + text
     return found
+
+
+def _cluster_api() -> dict[str, str]:
+    """Apart from the rest, and in two parts: beside Cluster API only the first may be installed."""
+    parts = {
+        "infrastructure": [one for definitions in every.INFRASTRUCTURE.values() for one in definitions],
+        "machines": list(every.MACHINES),
+    }
+    found = {
+        f"deploy/cluster-api/{part}/{one.kind.group}_{one.kind.plural}.yaml": _MADE + yaml_text([one.manifest()])
+        for part, definitions in parts.items()
+        for one in definitions
+    }
+    return found | {"deploy/cluster-api/policy.yaml": _MADE + yaml_text([policy.policy(), policy.binding()])}

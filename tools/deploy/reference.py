@@ -48,8 +48,37 @@ _LONG: Final = 90
 Schema = dict[str, Any]
 
 
+_CLUSTER_API_HEAD: Final = """\
+# Cluster API's kinds
+
+Made by `make manifests` from the structs in `src/dovetail/api/crds/cluster_api`. `deploy/cluster-api/infrastructure`
+has the infrastructure machines, which Cluster API's own controllers or ours drive; `deploy/cluster-api/machines` has
+the core's kinds for a cluster without Cluster API, and is never installed beside it. `deploy/cluster-api/policy.yaml`
+refuses control planes on machines that may be taken away. [Why it is built so](../why/cluster-api.md).
+
+Stricter than the providers' own definitions:
+
+| what | behaves so |
+|---|---|
+| `AWSMachine` `spotMarketOptions.maxPrice` | must be a decimal number; the provider means to, and does not |
+| `AzureMachine` `spotVMOptions.maxPrice` | must be more than 0, or -1 |
+| type and spot fields of a machine | cannot be changed, added or taken away |
+| templates | cannot be changed, in a dry run either |
+
+Of dovetail's own: `instanceTerminationAction` and `maxRunDuration` of a GCPMachine, `remediation.backoff` of a
+MachineHealthCheck, and `status.interruptible` on all three clouds.
+
+What a block nobody here looks into holds is kept as it is written; its type is `object` below. `*` marks a field that
+must be given.
+"""
+
+
 def text() -> str:
     return "\n".join([_HEAD, *(_section(one) for one in every.DEFINITIONS)])
+
+
+def cluster_api_text() -> str:
+    return "\n".join([_CLUSTER_API_HEAD, *(_section(one) for one in every.CLUSTER_API)])
 
 
 def _section(definition: Definition) -> str:

@@ -65,6 +65,12 @@ CLUSTER_ROLE_BINDINGS: Final = Kind("rbac.authorization.k8s.io", "v1", "ClusterR
 ROLES: Final = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced=True)
 ROLE_BINDINGS: Final = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced=True)
 CRDS: Final = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+ADMISSION_POLICIES: Final = Kind(
+    "admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"
+)
+ADMISSION_POLICY_BINDINGS: Final = Kind(
+    "admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
+)
 
 NODE_POOLS: Final = Kind("karpenter.sh", "v1", "NodePool", "nodepools")
 NODE_CLAIMS: Final = Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims")
@@ -73,3 +79,23 @@ INSTANCE_TYPES: Final = Kind("karpenter.sh", "v1alpha1", "InstanceType", "instan
 KWOK_NODE_CLASSES: Final = Kind("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses")
 EC2_NODE_CLASSES: Final = Kind("karpenter.k8s.aws", "v1", "EC2NodeClass", "ec2nodeclasses")
 CAPACITY_BUFFERS: Final = Kind("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", "capacitybuffers", namespaced=True)
+
+_CORE: Final = "cluster.x-k8s.io"
+_INFRASTRUCTURE: Final = "infrastructure.cluster.x-k8s.io"
+CLUSTERS: Final = Kind(_CORE, "v1beta2", "Cluster", "clusters", namespaced=True)
+MACHINES: Final = Kind(_CORE, "v1beta2", "Machine", "machines", namespaced=True)
+MACHINE_SETS: Final = Kind(_CORE, "v1beta2", "MachineSet", "machinesets", namespaced=True)
+MACHINE_DEPLOYMENTS: Final = Kind(_CORE, "v1beta2", "MachineDeployment", "machinedeployments", namespaced=True)
+HEALTH_CHECKS: Final = Kind(_CORE, "v1beta2", "MachineHealthCheck", "machinehealthchecks", namespaced=True)
+AWS_MACHINES: Final = Kind(_INFRASTRUCTURE, "v1beta2", "AWSMachine", "awsmachines", namespaced=True)
+AWS_TEMPLATES: Final = Kind(_INFRASTRUCTURE, "v1beta2", "AWSMachineTemplate", "awsmachinetemplates", namespaced=True)
+AWS_CLUSTERS: Final = Kind(_INFRASTRUCTURE, "v1beta2", "AWSCluster", "awsclusters", namespaced=True)
+GCP_MACHINES: Final = Kind(_INFRASTRUCTURE, "v1beta1", "GCPMachine", "gcpmachines", namespaced=True)
+GCP_TEMPLATES: Final = Kind(_INFRASTRUCTURE, "v1beta1", "GCPMachineTemplate", "gcpmachinetemplates", namespaced=True)
+GCP_CLUSTERS: Final = Kind(_INFRASTRUCTURE, "v1beta1", "GCPCluster", "gcpclusters", namespaced=True)
+AZURE_MACHINES: Final = Kind(_INFRASTRUCTURE, "v1beta1", "AzureMachine", "azuremachines", namespaced=True)
+AZURE_TEMPLATES: Final = Kind(
+    _INFRASTRUCTURE, "v1beta1", "AzureMachineTemplate", "azuremachinetemplates", namespaced=True
+)
+AZURE_CLUSTERS: Final = Kind(_INFRASTRUCTURE, "v1beta1", "AzureCluster", "azureclusters", namespaced=True)
+INFRA_MACHINES: Final = (AWS_MACHINES, GCP_MACHINES, AZURE_MACHINES)

@@ -62,7 +62,7 @@ def _definitions(flags: Namespace, console: Console) -> list[dict[str, Any]]:
     if not flags.no_crds:
         from dovetail.api.crds import every
 
-        found += [one.manifest() for one in every.DEFINITIONS]
+        found += [one.manifest() for one in (*every.DEFINITIONS, *every.CLUSTER_API)]
     for filename, text in files.manifests(flags.crds, console):
         for document in documents.read(text, filename):
             if isinstance(document, BadField):

@@ -42,6 +42,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force-conflicts", action="store_true", help="take over fields that somebody else manages, such as a chart"
     )
+    parser.add_argument(
+        "--handler", action="store_true", help="the termination handler, too, on nodes that may be taken away"
+    )
     shared.add_output(parser, ("yaml", "json"))
 
 
@@ -59,14 +62,16 @@ def run(flags: Namespace, console: Console) -> int:
 
 
 def _objects(flags: Namespace) -> list[Object]:
-    from dovetail.api.install import objects
+    from dovetail.api.install import handler, objects
     from dovetail.api.install.installation import Installation
 
     wanted = Installation(image=flags.image, cloud=flags.cloud, namespace=flags.namespace)
+    on_nodes = handler.HandlerInstallation(image=flags.image, namespace=flags.namespace)
     return [
         *([] if flags.skip_crds else objects.definitions(flags.cloud)),
         *([objects.namespace(wanted)] if flags.create_namespace else []),
         *objects.objects(wanted),
+        *(handler.objects(on_nodes) if flags.handler else ()),
     ]
 
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, time
 
 from dovetail import __version__
 from dovetail.api import documents, dumps
+from dovetail.api.documents import Document
 from dovetail.api.world import read_world
-from dovetail.cli import files, flags, lint_disruption, lint_documents, lint_rules, markets, output
+from dovetail.cli import files, flags, lint_disruption, lint_documents, lint_machines, lint_rules, markets, output
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.core.errors import BadField, BadInput
@@ -48,11 +49,14 @@ def _found(flags: Namespace, console: Console) -> set[Finding]:
     world = read_world(held, with_disruption=True)
     found = set(lint_documents.unreadable(world)) | set(lint_disruption.pod_budgets(world))
     midnight = datetime.combine(console.today, time(), UTC).timestamp()
+    written: list[Document] = []
     for filename, one in held:
         for document in documents.read(one, filename) if isinstance(one, str) else dumps.read(one, filename):
             if not isinstance(document, BadField):
                 found.update(lint_documents.deprecated(document))
                 found.update(lint_disruption.pool(document, midnight))
+                written.append(document)
+    found.update(lint_machines.machines(written))
     world, shelves = markets.open_markets(world, flags, console)
     found.update(lint_rules.lint(world, shelves))
     return found

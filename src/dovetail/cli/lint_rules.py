@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.api import documents
 from dovetail.api.world import World
-from dovetail.cli import lint_disruption
+from dovetail.cli import lint_disruption, lint_machines
 from dovetail.cli.lint_documents import DEPRECATED, QUANTITY, UNREADABLE
 from dovetail.cli.markets import Markets
 from dovetail.core import labels
@@ -29,7 +29,7 @@ PREFERENCE: Final = Rule("DV007", "impossible-preference", "A preference that no
 NODE_CLASS: Final = Rule("DV008", "missing-node-class", "A reference to a node class that is not there")
 RULES: Final = (
     NO_TYPES, MIN_VALUES, LIMITS, OVERLAP, lint_disruption.BUDGET, SHADOWED, PREFERENCE, NODE_CLASS, DEPRECATED,
-    QUANTITY, UNREADABLE, *lint_disruption.MORE_RULES,
+    QUANTITY, UNREADABLE, *lint_disruption.MORE_RULES, *lint_machines.RULES,
 )  # fmt: skip
 _REQUIREMENTS: Final = "spec.template.spec.requirements"
 

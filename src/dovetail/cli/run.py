@@ -8,28 +8,27 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.core.errors import BadInput
-from dovetail.settings import operator
+from dovetail.settings import aws, operator
 
 if TYPE_CHECKING:
     from dovetail.api.scheduler_config import Defaults
-    from dovetail.clouds.sim.market import SimMarket
+    from dovetail.cli.places import Place, Run
     from dovetail.controllers.controller import Choices
-    from dovetail.controllers.metrics import Metrics
-    from dovetail.controllers.operator import Actor
-    from dovetail.kube.client import Client
     from dovetail.kube.config import ClusterConfig
 
-CLOUDS: Final = ("kwok",)
+CLOUDS: Final = ("kwok", "aws")
 
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--cloud", choices=CLOUDS, default=CLOUDS[0], help="whose machines (default kwok)")
     operator.add_flags(parser)
+    aws.add_flags(parser)
 
 
 def run(flags: Namespace, console: Console) -> int:
@@ -41,9 +40,7 @@ def run(flags: Namespace, console: Console) -> int:
     cluster = config.load(chosen.kubeconfig, chosen.context, os.environ)
     for warning in cluster.warnings:
         console.note(warning)
-    market = _market(chosen, console)
-    choices = _choices(chosen, market, console)
-    asyncio.run(_until_told(lambda: _operate(chosen, choices, market, cluster)))
+    asyncio.run(_until_told(lambda: _operate(flags, chosen, console, cluster)))
     return Exit.OK
 
 
@@ -59,69 +56,55 @@ async def _until_told(work: Callable[[], Awaitable[None]]) -> None:
         return
 
 
-async def _operate(chosen: operator.Operator, choices: Choices, market: SimMarket, cluster: ClusterConfig) -> None:
+async def _operate(flags: Namespace, chosen: operator.Operator, console: Console, cluster: ClusterConfig) -> None:
+    from dovetail.cli.places import Run
     from dovetail.controllers import declared, web
     from dovetail.controllers.metrics import Metrics
-    from dovetail.controllers.operator import Replica
     from dovetail.kube.client import Client
     from dovetail.kube.fairness import Limits
-    from dovetail.kube.lease import Terms
     from dovetail.kube.transport import Options
 
     metrics = declared.declare(Metrics())
     web.declare_process(metrics)
     limits = Limits(rate=float(chosen.qps), burst=chosen.burst)
     async with Client(cluster, Options(limits=limits)) as client:
-        # A dry run writes nothing, so it needs no lease and takes nobody else's.
-        elected = chosen.leader_election and not chosen.dry_run
-        terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if elected else None
-        replica = Replica(
-            client,
-            lambda may_act: _controller(client, market, metrics, choices, may_act),
-            metrics,
-            terms,
-            chosen.bind,
-            chosen.metrics_port,
-            chosen.health_port,
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(replica.run())
-            if chosen.own_kubelets and not chosen.dry_run:
-                group.create_task(_play_kubelets(cluster))
+        one = Run(flags, chosen, console, cluster, client, metrics)
+        async with _opened(one) as place, asyncio.TaskGroup() as group:
+            group.create_task(_replica(one, place))
+            group.create_task(place.beside())
 
 
-async def _play_kubelets(cluster: ClusterConfig) -> None:
-    """Kubelets of machines that are none, with a client of their own: heartbeats are not to wait for anything."""
-    from dovetail.clouds.sim.cloud import PARTITION
-    from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
-    from dovetail.controllers.fake_kubelets import FakeKubelets
-    from dovetail.kube.client import Client
+def _opened(run: Run) -> AbstractAsyncContextManager[Place]:
+    """The cloud that was chosen; only its own modules are read."""
+    if run.flags.cloud == "aws":
+        from dovetail.cli import place_aws
 
-    async with Client(cluster) as client:
-        await FakeKubelets(client, f"{PARTITION_LABEL}={PARTITION}").run()
+        return place_aws.opened(run)
+    from dovetail.cli import place_kwok
 
-
-def _controller(
-    client: Client, market: SimMarket, metrics: Metrics, choices: Choices, may_act: Callable[[], bool]
-) -> Actor:
-    from dovetail.clouds.sim.cloud import PARTITION, SimCloud
-    from dovetail.clouds.sim.nodes import PARTITION as PARTITION_LABEL
-    from dovetail.controllers.controller import Controller
-    from dovetail.controllers.dry_run import ReadOnly
-    from dovetail.controllers.node_api import Nodes
-    from dovetail.controllers.solving import Aside
-    from dovetail.controllers.telling import Telling
-    from dovetail.kube.events import Recorder
-
-    if choices.dry_run:
-        client = ReadOnly(client)
-    cloud = SimCloud(market, Nodes(client, f"{PARTITION_LABEL}={PARTITION}"))
-    controller = Controller(client, cloud, Telling(Recorder(client), metrics), Aside(), choices)
-    controller.hands.may_act = may_act
-    return controller.run, lambda: controller.cluster.is_ready
+    return place_kwok.opened(run)
 
 
-def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> Choices:
+async def _replica(run: Run, place: Place) -> None:
+    from dovetail.controllers.operator import Replica
+    from dovetail.kube.lease import Terms
+
+    chosen, choices = run.chosen, _choices(run.chosen, place, run.console)
+    # A dry run writes nothing, so it needs no lease and takes nobody else's.
+    elected = chosen.leader_election and not chosen.dry_run
+    terms = Terms(chosen.lease_namespace, name=chosen.lease_name) if elected else None
+    await Replica(
+        run.client,
+        lambda may_act: place.actor(choices, may_act),
+        run.metrics,
+        terms,
+        chosen.bind,
+        chosen.metrics_port,
+        chosen.health_port,
+    ).run()
+
+
+def _choices(chosen: operator.Operator, place: Place, console: Console) -> Choices:
     from dovetail.controllers.batching import Window
     from dovetail.controllers.controller import Choices
     from dovetail.core import labels
@@ -130,7 +113,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
     from dovetail.settings import NODE_OVERLAY
 
     gate = console.settings.gate
-    known = labels.WELL_KNOWN | market.listing.dialect.well_known
+    known = labels.WELL_KNOWN | place.well_known
     return Choices(
         window=Window(chosen.batch_idle, chosen.batch_max),
         options=Options(chosen.preferences, chosen.min_values, gate("ReservedCapacity"), well_known=known),
@@ -148,6 +131,7 @@ def _choices(chosen: operator.Operator, market: SimMarket, console: Console) -> 
         ),
         legacy_repair=chosen.legacy_repair,
         disruption_budgets=chosen.disruption_budget,
+        region=place.region,
         dry_run=chosen.dry_run,
         observe=chosen.observe,
         freeze=True,
@@ -167,13 +151,3 @@ def _spread(text: str) -> Defaults:
             return scheduler_config.read(file.read(), text)
     except OSError as problem:
         raise BadInput(f"scheduler-config: {text[:80]}: {problem.strerror}") from None
-
-
-def _market(chosen: operator.Operator, console: Console) -> SimMarket:
-    from dovetail.cli import listings
-    from dovetail.clouds.sim.market import SimMarket
-
-    if not chosen.types_file:
-        return SimMarket()
-    listing = listings.from_file(chosen.types_file, console)
-    return SimMarket(listing)

@@ -30,6 +30,7 @@ class VerbModule(Protocol):
 
 
 GROUPS: Final = {
+    "aws": "what only AWS has",
     "catalog": "what every cloud sells, at what price",
     "explain": "why a number, a pod or a node is what it is",
     "windows": "when nodes may be taken away",
@@ -50,8 +51,10 @@ VERBS: Final = (
     Verb(("windows", "preview"), "windows_preview", "when each pool lets nodes go, and for which reason, drawn"),
     Verb(("dump",), "dump", "a live cluster as one file that every command reads back"),
     Verb(("run",), "run", "the controller: buy nodes for pods that wait, on a live cluster"),
+    Verb(("handler",), "handler", "on a node the cloud may take away: see the notice, drain in time"),
     Verb(("apiserver",), "apiserver", "an embedded Kubernetes API server to try things on"),
     Verb(("install",), "install", "what a cluster needs for it: definitions, roles, the deployment"),
+    Verb(("aws", "policy"), "aws_policy", "the IAM policy the controller needs, for the features in use"),
     Verb(("version",), "version", "print the version"),
     Verb(("completion",), "completion", "print a completion script for your shell"),
 )

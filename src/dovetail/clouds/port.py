@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dovetail.api.kinds import Kind
 from dovetail.core.catalog.market import Market
@@ -119,6 +119,37 @@ class ClassReport:
     claims: Mapping[str, Mapping[str, str]]
     again: float
     problems: tuple[CloudError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tended:
+    """What a look at machines that run showed. `labels` are those of claims, by name, and of their Nodes, that are no
+    longer true; None takes one off. It is looked again after `again` seconds."""
+
+    labels: Mapping[str, Mapping[str, str | None]]
+    notices: tuple[Notice, ...]
+    again: float
+    problems: tuple[CloudError, ...] = ()
+
+
+class Keeper(Protocol):
+    """Sees to machines after they were bought: their tags, what became of their reservations, their health."""
+
+    async def tend(self, claims: Sequence[NodeClaim]) -> Tended:
+        """From time to time, with every claim of this cloud. Raises nothing: what cannot be done is in the report."""
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """A cloud whose machines change after they were bought, and who sees to them."""
+
+    @property
+    def keeper(self) -> Keeper: ...
+
+
+def keeper_of(cloud: object) -> Keeper | None:
+    """None where nothing about a machine changes by itself."""
+    return cloud.keeper if isinstance(cloud, Kept) else None
 
 
 class NodeClasses(Protocol):

@@ -82,8 +82,7 @@ class Claims:
             self._moved.pop(old.value.name, None)
             self._said.pop(old.value.name, None)
             self.cluster.purchases.forget(old.value.name)
-            if self.nominations.drop_target(old.value.name):
-                self.replan()
+            self._lost(old.value.name)
             for node in self.cluster.nodes_of(old.value.provider_id):
                 self._queue.add(Key(node=node.name))
         elif new is not None:
@@ -94,8 +93,15 @@ class Claims:
                 for target in {new.value.name, new.value.node_name}:
                     if self.nominations.ready(target, self.now()):
                         self.settling.stir()
-            if new.value.is_deleting and self.nominations.drop_target(new.value.name):
-                self.replan()
+            if new.value.is_deleting:
+                self._lost(new.value.name)
+
+    def _lost(self, claim: str) -> None:
+        """A claim is going: its pods have to be planned anew."""
+        lost = self.nominations.drop_target(claim)
+        if lost:
+            self.places.take_back(lost)
+            self.replan()
 
     def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
         held = new or old
@@ -154,9 +160,9 @@ class Claims:
             return await self._leaving(leaving, claim)
         if claim.is_deleting:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
+        if nodes and not claim.is_true(REGISTERED) and await self.places.tell(claim.name, nodes[0].name):
+            return 0.0  # that took a while: it is looked at as it is now
         step = self._with_moves(progress.advance(claim, nodes, self.now(), self.cluster.purchases.of(claim)))
-        if nodes and not claim.is_true(REGISTERED):
-            await self.places.tell(claim.name, nodes[0].name)
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):
             # What was just written comes back, and is looked at once more.

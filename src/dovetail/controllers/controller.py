@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, cast
 
 from dovetail.api import scheduler_config
 from dovetail.api.pod_stream import PodRecord
-from dovetail.clouds.port import Cloud, CloudError
+from dovetail.clouds.port import Cloud, CloudError, keeper_of
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher, Window
 from dovetail.controllers.buffers import Buffers
@@ -51,6 +51,7 @@ from dovetail.controllers.settling import Settling
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.static import Static
 from dovetail.controllers.telling import Telling
+from dovetail.controllers.tending import Tending
 from dovetail.controllers.transitions import Transitions
 from dovetail.controllers.upkeep import Upkeep
 from dovetail.core.catalog.cache import CatalogCache
@@ -130,6 +131,8 @@ class Controller:
         self._make_hands()
         self._make_keepers()
         self._make_planner(solve)
+        heard = self.interruptions.heard
+        self.tending = Tending(self.cluster, self.hands, keeper_of(cloud), heard, _failed("upkeep"))
         self.disrupting = assembled(self, beside, _failed)
         self.claims.also = self.disrupting.keeper.kept
         self.interruptions.taken_over = self.disrupting.taken_over
@@ -151,9 +154,10 @@ class Controller:
         cluster, client, hands, now = self.cluster, self.client, self.hands, self.now
         replan = self.batcher.trigger
         self.settling = Settling(self.nominations, self.batcher.trigger_now)
+        self.places = Places(client, self.nominations)
         self.claims = Claims(
             *(cluster, hands, self.cloud, self.pods),
-            *(self.nominations, self.settling, Places(client, self.nominations)),
+            *(self.nominations, self.settling, self.places),
             *(replan, _failed("nodeclaim"), now),
         )
         self.layers = Layers(cluster, self.snapshots, self.catalogs, client, replan, _failed("catalog"), now)
@@ -182,6 +186,7 @@ class Controller:
             _failed("provisioning"),
             self.choices.options,
             decided=self.times.decided,
+            lapsed=self.places.take_back,
             is_known=self.moves.is_target,
             now=self.now,
         )
@@ -221,6 +226,7 @@ class Controller:
                 ("pools", self.pools.run()),
                 ("provisioning", self.provisioner.run()),
                 ("upkeep", self.upkeep.run()),
+                ("tending", self.tending.run()),
                 ("interruptions", self.interruptions.run()),
                 ("layers", self.layers.run()),
                 ("classes", self.classes.run()),
@@ -270,7 +276,7 @@ class Controller:
         self.cloud.set_node_class(ref, new.value.wire if new is not None else None)
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
-        if new is None or new.node is not None or new.state is not PodState.PENDING:
+        if new is None or new.node is not None or not self._still_waits(new):
             held = new or old
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
@@ -282,6 +288,13 @@ class Controller:
         elif known.until is not None:
             # Its machine is up, and the scheduler would rather say something of the pod than bind it.
             self.settling.stir()
+
+    def _still_waits(self, pod: PodRecord) -> bool:
+        """Whether it is ours to plan: one that has the name of the node bought for it still is."""
+        if pod.state is PodState.PENDING:
+            return True
+        known = self.nominations.get(pod.key) if pod.state is PodState.WAITING and pod.rare.nominated else None
+        return known is not None and known.uid == pod.uid
 
 
 class _Listens(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.controllers import costs, dry_run, transitions
+from dovetail.controllers import aws_metrics, costs, dry_run, transitions
 from dovetail.controllers.disruption import deletion_costs, reboots, telling
 from dovetail.controllers.metrics import Metrics
 
@@ -44,5 +44,6 @@ def declare(metrics: Metrics) -> Metrics:
     telling.declare(metrics)
     reboots.declare(metrics)
     deletion_costs.declare(metrics)
+    aws_metrics.declare(metrics)
     counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)
     return metrics

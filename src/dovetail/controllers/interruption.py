@@ -54,7 +54,8 @@ class Interruptions:
             if gone is not None:
                 self.catalogs.mark(gone, self.now())
             step = interruption.interrupted(claim, notice.kind, notice.ends)
-            taken = bool(step.effects) and await self.taken_over(claim.name, Warned(notice.kind, notice.ends))
+            waits = bool(step.effects) and notice.kind not in interruption.FORCEFUL
+            taken = waits and await self.taken_over(claim.name, Warned(notice.kind, notice.ends))
             if taken or notice.kind == interruption.REBALANCE:
                 step = Step(tuple(one for one in step.effects if isinstance(one, _TOLD if taken else Say)))
             await self.hands.perform(step)

@@ -74,9 +74,9 @@ class Replica:
 
     async def _term(self) -> None:
         """One term of office; a fault of ours ends it, and is told."""
-        run, self._synced = self.make(self._may_act)
-        self._leads = True
         try:
+            run, self._synced = self.make(self._may_act)
+            self._leads = True
             await run()
         except* Exception as failed:  # noqa: BLE001  (the supervisor of last resort)
             _log.error("a fault of dovetail ended everything that acts; it begins anew", exc_info=failed)

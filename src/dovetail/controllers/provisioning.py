@@ -21,7 +21,7 @@ from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher
 from dovetail.controllers.buffers import Buffers, is_virtual
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.nominations import Nomination, Nominations
 from dovetail.controllers.queue import Later
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core.catalog.cache import CatalogCache
@@ -84,6 +84,8 @@ class Provisioner:
     options: Options = field(default_factory=Options)
     #: Told of every pod that was decided about.
     decided: Callable[[Iterable[Key]], None] = lambda pods: None
+    #: Told of pods that were not bound where they were planned to go, in all the time there was for it.
+    lapsed: Callable[[Iterable[Nomination]], None] = lambda pods: None
     #: Whether somebody else knows whom a claim is for.
     is_known: Callable[[str], bool] = lambda claim: False
     now: Callable[[], float] = time.time
@@ -130,7 +132,7 @@ class Provisioner:
         """Plan what waits now; False if it has to be tried again."""
         if self._unknown_launches():
             return False
-        self.nominations.lapsed(self.now())
+        self.lapsed(self.nominations.lapsed(self.now()))
         self._waiting, self.refused = False, 0
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
@@ -189,6 +191,9 @@ class Provisioner:
             self._tell_refused(refused)
         self._waiting = bool(plan.refused)
         self._decide(plan)
+        there = sum(len(one.pods) for one in plan.placed)
+        if there:
+            _log.info("%d pods fit nodes that are there or coming", there)
         if plan.claims:
             pods = sum(len(one.pods) for one in plan.claims)
             _log.info("ordering %d nodes for %d pods; %d pods have to wait", len(plan.claims), pods, self.refused)

@@ -6,7 +6,7 @@ kept: shapes for as long as nothing they refer to changes, pools and daemons by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,10 +24,17 @@ from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
+from dovetail.core.resources import Resources
 from dovetail.core.snapshot import Snapshot
 from dovetail.kube.store import Store
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+#: A pod that was given the name of its node waits for the scheduler, as one does that others have to make room for.
+_UNBOUND: Final = frozenset({PodState.PENDING, PodState.WAITING})
+
+#: By node.
+_Room = dict[str, Resources]
 
 
 class Snapshots:
@@ -170,9 +177,11 @@ class Snapshots:
         staying = {one.name for one in held if not one.leaving} if self._moves else set()
         names = self._names()
         budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
-        for pod in self._cluster.pods.pods(self.surroundings()):
-            if pod.state is PodState.PENDING and self._nominations:
-                yield self._as_planned(pod, names, leaving)
+        every = self._cluster.pods.pods(self.surroundings())
+        room = self._room(held, every, names)
+        for pod in every:
+            if pod.state in _UNBOUND and self._nominations:
+                yield self._as_planned(pod, names, leaving, room)
             elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
                 yield self._moved(pod, names, staying)
             elif budgets is not None and pod.state is PodState.BOUND and pod.node in leaving:
@@ -184,15 +193,32 @@ class Snapshots:
         """What a target is called by now: a claim that has registered goes by its Node's name."""
         return {one.key[1]: one.value.node_name for one in self._cluster.claims if one.value.node_name}
 
-    def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str]) -> Pod:
+    def _room(self, held: tuple[Node, ...], every: Iterable[Pod], names: Mapping[str, str]) -> _Room | None:
+        """What is left on the nodes that pods were planned onto, once all their machines are up: from then on the
+        scheduler may have given a pod's room to others. None before."""
+        if not self._nominations or self._nominations.coming:
+            return None
+        targets = {names.get(one.target, one.target) for one in self._nominations}
+        room = {node.name: node.allocatable for node in held if node.name in targets}
+        for pod in every:
+            if pod.node in room and pod.takes_room:
+                room[pod.node] -= pod.shape.requests
+        return room
+
+    def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str], room: _Room | None) -> Pod:
+        """Where it will be, for as long as there is room for it there; otherwise one that waits."""
         planned = self._nominations.get((pod.namespace, pod.name))
         if planned is None or planned.uid != pod.uid:
             return pod
-        if planned.until is not None and not self._nominations.coming:
-            # All machines are up: the scheduler may have given that room to others, so what is free is the truth.
-            return pod
         target = names.get(planned.target, planned.target)
-        return pod if target in leaving else replace(pod, node=target, state=PodState.BOUND)
+        stays = target not in leaving
+        if stays and planned.until is not None and room is not None:
+            stays = target in room and pod.shape.requests.fits_in(room[target])
+            if stays:
+                room[target] -= pod.shape.requests
+        if stays:
+            return replace(pod, node=target, state=PodState.BOUND)
+        return pod if pod.state is PodState.PENDING else replace(pod, state=PodState.PENDING)
 
     def _moved(self, pod: Pod, names: Mapping[str, str], staying: set[str]) -> Pod:
         """A pod of a node that is given up, where it will go; while that is only being ordered it waits."""

@@ -15,6 +15,7 @@ _KINDS: Final = {
     for one in (
         *(kinds.NODE_CLAIMS, kinds.NODES, kinds.PODS, kinds.NODE_POOLS, kinds.NODE_OVERLAYS),
         *(kinds.CAPACITY_BUFFERS, kinds.EC2_NODE_CLASSES, kinds.KWOK_NODE_CLASSES),
+        *(kinds.MACHINES, kinds.MACHINE_SETS, kinds.HEALTH_CHECKS, *kinds.INFRA_MACHINES),
     )
 }
 #: Of a thousand pods or nodes at once a few are told of; the others would tell nobody anything new.

@@ -114,11 +114,14 @@ class _Told:
 class Recorder:
     """Publishes events. `run` writes them; without it they wait, up to a point."""
 
-    def __init__(self, client: Source, instance: str = "", *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, client: Source, instance: str = "", *, clock: Clock | None = None, component: str = COMPONENT
+    ) -> None:
         """`instance` is who reports, beside the component: the name of the pod or host."""
         self.written = 0
         self.dropped: Counter[Dropped] = Counter()
         self._client, self._instance, self._clock = client, instance, clock or Clock()
+        self._component = component
         self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUED)
         self._quiet: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._buckets: dict[str, _Bucket] = {}
@@ -219,8 +222,8 @@ class Recorder:
             "type": event.importance.value,
             "reason": event.reason,
             "message": _cut(event.message),
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
             "reportingInstance": self._instance,
             "firstTimestamp": now,
             "lastTimestamp": now,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,7 +58,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
+class Option:
     """One option: its flag, its variable, how it is read, and what it is for."""
 
     name: str
@@ -70,6 +70,10 @@ class _Option:
     @property
     def dest(self) -> str:
         return "operator_" + self.name.replace("-", "_")
+
+    def add_to(self, group: _ArgumentGroup) -> None:
+        told = f"{self.help} ({self.variable})".replace("%", "%%")
+        group.add_argument(f"--{self.name}", dest=self.dest, metavar=self.metavar, default=SUPPRESS, help=told)
 
 
 def _port(text: str) -> int:
@@ -84,7 +88,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _switch(text: str) -> bool:
+def switch(text: str) -> bool:
+    """True or false."""
     if text.lower() in _TRUE:
         return True
     if text.lower() in _FALSE:
@@ -127,44 +132,44 @@ def _one_of(choices: type[E], text: str) -> E:
 
 
 OPTIONS: Final = (
-    _Option("metrics-port", "METRICS_PORT", _port, "where /metrics is served (8080; 0 for nowhere)", "PORT"),
-    _Option("health-probe-port", "HEALTH_PROBE_PORT", _port, "where /healthz and /readyz are (8081; 0 for nowhere)"),
-    _Option("bind-address", "BIND_ADDRESS", str, "for both; loopback, unless run inside a cluster", "HOST"),
-    _Option("kube-client-qps", "KUBE_CLIENT_QPS", _count, "requests a second to the API server (200)"),
-    _Option("kube-client-burst", "KUBE_CLIENT_BURST", _count, "and so many at once (300)"),
-    _Option("disable-leader-election", "DISABLE_LEADER_ELECTION", _switch, "act without a lease (false)"),
-    _Option("leader-election-name", "LEADER_ELECTION_NAME", str, f"which lease ({LEASE})"),
-    _Option("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", str, "where it is (the namespace run in)"),
-    _Option("log-level", "LOG_LEVEL", _level, "debug, info, warn or error (info)", "LEVEL"),
-    _Option("log-format", "LOG_FORMAT", _format, "json or console (console on a terminal)", "FORMAT"),
-    _Option("batch-idle-duration", "BATCH_IDLE_DURATION", timestamps.duration, "a batch ends when nothing came (1s)"),
-    _Option("batch-max-duration", "BATCH_MAX_DURATION", timestamps.duration, "and after so long at the latest (10s)"),
-    _Option("preference-policy", "PREFERENCE_POLICY", _preferences, "Respect or Ignore"),
-    _Option("min-values-policy", "MIN_VALUES_POLICY", _min_values, "Strict or BestEffort"),
-    _Option("scheduler-config", "SCHEDULER_CONFIG", str, "default spread constraints: a file, or the YAML itself"),
-    _Option("instance-types-file-path", "INSTANCE_TYPES_FILE_PATH", str, "kwok: the types there are", "FILE"),
-    _Option("kubelets", "KUBELETS", _kubelets, "kwok: who plays kubelet, external (a kwok controller) or internal"),
-    _Option(
+    Option("metrics-port", "METRICS_PORT", _port, "where /metrics is served (8080; 0 for nowhere)", "PORT"),
+    Option("health-probe-port", "HEALTH_PROBE_PORT", _port, "where /healthz and /readyz are (8081; 0 for nowhere)"),
+    Option("bind-address", "BIND_ADDRESS", str, "for both; loopback, unless run inside a cluster", "HOST"),
+    Option("kube-client-qps", "KUBE_CLIENT_QPS", _count, "requests a second to the API server (200)"),
+    Option("kube-client-burst", "KUBE_CLIENT_BURST", _count, "and so many at once (300)"),
+    Option("disable-leader-election", "DISABLE_LEADER_ELECTION", switch, "act without a lease (false)"),
+    Option("leader-election-name", "LEADER_ELECTION_NAME", str, f"which lease ({LEASE})"),
+    Option("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", str, "where it is (the namespace run in)"),
+    Option("log-level", "LOG_LEVEL", _level, "debug, info, warn or error (info)", "LEVEL"),
+    Option("log-format", "LOG_FORMAT", _format, "json or console (console on a terminal)", "FORMAT"),
+    Option("batch-idle-duration", "BATCH_IDLE_DURATION", timestamps.duration, "a batch ends when nothing came (1s)"),
+    Option("batch-max-duration", "BATCH_MAX_DURATION", timestamps.duration, "and after so long at the latest (10s)"),
+    Option("preference-policy", "PREFERENCE_POLICY", _preferences, "Respect or Ignore"),
+    Option("min-values-policy", "MIN_VALUES_POLICY", _min_values, "Strict or BestEffort"),
+    Option("scheduler-config", "SCHEDULER_CONFIG", str, "default spread constraints: a file, or the YAML itself"),
+    Option("instance-types-file-path", "INSTANCE_TYPES_FILE_PATH", str, "kwok: the types there are", "FILE"),
+    Option("kubelets", "KUBELETS", _kubelets, "kwok: who plays kubelet, external (a kwok controller) or internal"),
+    Option(
         "disable-cluster-state-observability",
         "DISABLE_CLUSTER_STATE_OBSERVABILITY",
-        _switch,
+        switch,
         "no series for each node and pod (false)",
     ),
-    _Option("legacy-node-repair", "LEGACY_NODE_REPAIR", _switch, "repair without budgets, as before 1.15 (false)"),
-    _Option(
+    Option("legacy-node-repair", "LEGACY_NODE_REPAIR", switch, "repair without budgets, as before 1.15 (false)"),
+    Option(
         "staggered-expiry",
         "STAGGERED_EXPIRY",
-        _switch,
+        switch,
         "replace nodes that are too old within budgets, the oldest first, instead of deleting them at once (false)",
     ),
-    _Option(
+    Option(
         "disruption-budget",
         "DISRUPTION_BUDGET",
         budgets.of_cluster,
         "what all pools together may lose at once, such as `10%; Drifted: 5` (no limit)",
         "BUDGETS",
     ),
-    _Option("cluster-name", "CLUSTER_NAME", str, "what this cluster is called in logs and tags"),
+    Option("cluster-name", "CLUSTER_NAME", str, "what this cluster is called in logs and tags"),
 )
 
 
@@ -174,14 +179,13 @@ def add_flags(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="which context of it")
     group.add_argument("--dry-run", action="store_true", help="decide and tell, but change nothing")
     for one in OPTIONS:
-        told = f"{one.help} ({one.variable})".replace("%", "%%")
-        group.add_argument(f"--{one.name}", dest=one.dest, metavar=one.metavar, default=SUPPRESS, help=told)
+        one.add_to(group)
 
 
 def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_terminal: bool = False) -> Operator:
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
-    chosen = {one.name: _chosen(one, flags, found) for one in OPTIONS}
+    chosen = {one.name: settled(one, flags, found) for one in OPTIONS}
     inside = bool(found.get("KUBERNETES_SERVICE_HOST")) and not flags.kubeconfig and not found.get("KUBECONFIG")
 
     def option(name: str, default: T) -> T:
@@ -217,7 +221,8 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
     )
 
 
-def _chosen(one: _Option, flags: Namespace, environment: Mapping[str, str]) -> Any:
+def settled(one: Option, flags: Namespace, environment: Mapping[str, str]) -> Any:
+    """What was said for an option, None where nothing was."""
     text = getattr(flags, one.dest, None)
     place = f"--{one.name}"
     if text is None:

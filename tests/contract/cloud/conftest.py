@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.contract.cloud.sim_worlds import CalmChaosWorld, SimWorld, SlowWorld
 from tests.contract.cloud.worlds import World
 
-WORLDS = {"sim": SimWorld, "sim behind chaos": CalmChaosWorld, "sim that takes its time": SlowWorld}
+WORLDS: dict[str, Callable[[], World]] = {
+    "sim": SimWorld,
+    "sim behind chaos": CalmChaosWorld,
+    "sim that takes its time": SlowWorld,
+}
+#: Against the test server.
+AWS = ("aws", "aws that takes its time")
 
 
-@pytest.fixture(params=list(WORLDS))
+@pytest.fixture(params=[*WORLDS, *AWS])
 def world(request: pytest.FixtureRequest) -> World:
-    return WORLDS[request.param]()
+    if request.param not in AWS:
+        return WORLDS[request.param]()
+    from tests.contract.cloud.aws_worlds import AwsWorld
+
+    server, account = request.getfixturevalue("aws_server"), request.getfixturevalue("aws_account")
+    if request.param != AWS[0]:
+        server.world.waits.shutdown = 0.02
+    return AwsWorld(server, account)

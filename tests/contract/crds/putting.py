@@ -18,10 +18,10 @@ AT_ONCE: Final = 16
 
 async def define(api: Api) -> None:
     """Bring the server our definitions, and wait until it serves them."""
-    for definition in every.DEFINITIONS:
+    for definition in (*every.DEFINITIONS, *every.CLUSTER_API):
         made = await api.apply(CRDS.path(definition.name), definition.manifest(), "contract", force="true")
         made.ok()
-    for definition in every.DEFINITIONS:
+    for definition in (*every.DEFINITIONS, *every.CLUSTER_API):
         await api.until(definition.kind.path(), lambda answer: not gone(answer))
 
 

@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 
 
 def root_of(table: Table) -> Schema:
-    definition = next(one for one in every.DEFINITIONS if one.kind == table.kind)
+    definition = next(one for one in (*every.DEFINITIONS, *every.CLUSTER_API) if one.kind == table.kind)
     return definition.manifest()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 

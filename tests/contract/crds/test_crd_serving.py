@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.contract.crds.cases import TABLES
+from tests.contract.crds.cases import CLUSTER_API, TABLES
 from tests.contract.crds.pool_rows import POOLS
 from tests.contract.crds.putting import define
 from tests.contract.crds.rows import Table, changed
@@ -15,7 +15,7 @@ from tests.contract.kubernetes.raw_api import TABLE, Api, Server
 from tests.contract.kubernetes.things import fresh
 
 from dovetail.api.crds import every
-from dovetail.api.kinds import NODE_POOLS
+from dovetail.api.kinds import MACHINE_DEPLOYMENTS, MACHINE_SETS, NODE_POOLS
 
 #: (name, shown by default) of every column a user of the peer expects, in order.
 COLUMNS = {
@@ -27,6 +27,18 @@ COLUMNS = {
     # Without columns of its own a kind shows its age.
     "KWOKNodeClass": "Name Age",
     "EC2NodeClass": "Name Ready Age Role-",
+    **dict.fromkeys(
+        ("AWSMachine", "GCPMachine", "AzureMachine"),
+        "Name Cluster State Ready ProviderID Machine Age Size- Interruptible- Failure-",
+    ),
+    **dict.fromkeys(("AWSMachineTemplate", "GCPMachineTemplate", "AzureMachineTemplate"), "Name Age"),
+    **dict.fromkeys(("AWSCluster", "GCPCluster", "AzureCluster"), "Name Cluster Ready Age"),
+    "Cluster": "Name Phase Available Age",
+    "Machine": "Name Cluster Node Ready Available Phase Age Version ProviderID-",
+    **dict.fromkeys(
+        ("MachineSet", "MachineDeployment"), "Name Cluster Desired Current Ready Available Up-to-date Age Version"
+    ),
+    "MachineHealthCheck": "Name Cluster Expected Healthy Allowed Age",
 }
 SHORT = {
     "NodeOverlay": ["overlays"],
@@ -34,7 +46,17 @@ SHORT = {
     "CapacityBuffer": ["cb"],
     "KWOKNodeClass": ["kwoknc", "kwokncs"],
     "EC2NodeClass": ["ec2nc", "ec2ncs"],
+    "AWSMachine": ["awsm"],
+    "AWSMachineTemplate": ["awsmt"],
+    "AWSCluster": ["awsc"],
+    "Cluster": ["cl"],
+    "Machine": ["ma"],
+    "MachineSet": ["ms"],
+    "MachineDeployment": ["md"],
+    "MachineHealthCheck": ["mhc", "mhcs"],
 }
+CATEGORIES = {"CapacityBuffer": "autoscaling", **dict.fromkeys((one.kind.name for one in CLUSTER_API), "cluster-api")}
+SCALED = (NODE_POOLS, MACHINE_SETS, MACHINE_DEPLOYMENTS)
 of_each_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.kind.name)
 
 
@@ -77,9 +99,9 @@ def test_a_kind_is_found_under_its_names(ready: Server, table: Table) -> None:
     kind = mine[table.kind.plural]
     assert (kind["kind"], kind["namespaced"]) == (table.kind.name, table.kind.namespaced)
     assert kind.get("shortNames", []) == SHORT.get(table.kind.name, [])
-    assert kind["categories"] == ["autoscaling" if table.kind.name == "CapacityBuffer" else "karpenter"]
+    assert kind["categories"] == [CATEGORIES.get(table.kind.name, "karpenter")]
     assert f"{table.kind.plural}/status" in mine
-    assert (f"{table.kind.plural}/scale" in mine) == (table.kind == NODE_POOLS)
+    assert (f"{table.kind.plural}/scale" in mine) == (table.kind in SCALED)
 
 
 def test_a_static_pool_is_scaled_like_a_deployment(ready: Server) -> None:
@@ -106,7 +128,10 @@ def test_no_definition_was_found_wanting(ready: Server) -> None:
 
     async def scenario(api: Api) -> list[Any]:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        return [(await api.get(f"{path}/{one.name}")).ok()["status"]["conditions"] for one in every.DEFINITIONS]
+        return [
+            (await api.get(f"{path}/{one.name}")).ok()["status"]["conditions"]
+            for one in (*every.DEFINITIONS, *every.CLUSTER_API)
+        ]
 
     for conditions in asked(ready, scenario):
         held = {one["type"]: one["status"] for one in conditions}

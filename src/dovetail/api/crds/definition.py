@@ -41,10 +41,14 @@ class Scale:
 
     wanted: str
     present: str
+    selector: str = ""
 
     @property
     def subresource(self) -> dict[str, Json]:
-        return {"specReplicasPath": self.wanted, "statusReplicasPath": self.present}
+        found: dict[str, Json] = {"specReplicasPath": self.wanted, "statusReplicasPath": self.present}
+        if self.selector:
+            found["labelSelectorPath"] = self.selector
+        return found
 
 
 _PRESERVED: Final = ("apiVersion", "kind", "metadata")
@@ -60,6 +64,8 @@ class Definition:
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     scale: Scale | None = None
+    #: Labels of the definition itself, by which others learn what it can be used for.
+    labels: tuple[tuple[str, str], ...] = ()
     #: Rules over the whole object; of its metadata they see the name only.
     rules: tuple[Rule, ...] = ()
 
@@ -72,7 +78,7 @@ class Definition:
         return {
             "apiVersion": CRDS.api_version,
             "kind": CRDS.name,
-            "metadata": {"name": self.name},
+            "metadata": self._metadata(),
             "spec": {
                 "group": self.kind.group,
                 "names": self._names(),
@@ -80,6 +86,10 @@ class Definition:
                 "versions": [self._version()],
             },
         }
+
+    def _metadata(self) -> dict[str, Json]:
+        labels: dict[str, Json] = dict(self.labels)
+        return {"name": self.name, **({"labels": labels} if labels else {})}
 
     def _names(self) -> dict[str, Json]:
         names: dict[str, Json] = {

@@ -70,6 +70,8 @@ def _typed(bare: object) -> Schema:
     origin, inner = get_origin(bare), get_args(bare)
     if origin is tuple:
         return {"type": "array", "items": schema_of(inner[0])}
+    if origin is dict and inner[1] is Any:
+        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if origin is dict:
         return {"type": "object", "additionalProperties": schema_of(inner[1])}
     if isinstance(bare, type) and issubclass(bare, Wire):

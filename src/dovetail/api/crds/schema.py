@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -120,6 +120,9 @@ ATOMIC_MAP: Final = Merge(map_type="atomic")
 GRANULAR_MAP: Final = Merge(map_type="granular")
 SET: Final = Merge(list_type="set")
 BY_TYPE: Final = Merge(list_type="map", keys=("type",))
+
+#: A block that is kept as it is written and that nobody here looks into.
+Open = dict[str, Any]
 
 Int32 = Annotated[int, Limits(format="int32")]
 Int64 = Annotated[int, Limits(format="int64")]

@@ -19,6 +19,7 @@ from dovetail.api.kinds import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CRDS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     NAMESPACES,
@@ -41,6 +42,7 @@ _KINDS: Final = {
         ROLE_BINDINGS,
         SERVICES,
         DEPLOYMENTS,
+        DAEMON_SETS,
         DISRUPTION_BUDGETS,
     )
 }

@@ -45,4 +45,17 @@ Machines that were bought:
     machines      an EC2 instance as a `Machine`; `instance_of(machine, kind)` as a `core.instances.Instance`;
                   `id_of("aws:///zone/i-…")`
     instances     `Instances`: `get`, `ours`, `of_claim`, `terminate`, `tag`, `reboot`
+
+What happens to them later:
+
+    interruption_messages     EventBridge's events, read;  interruption   `Interruptions.run`: the queue, heard
+    statuses                  what EC2's own checks say
+    upkeep                    `Upkeep`, the cloud's `keeper` (`clouds.port.Kept`): tags, lost reservations, blocks that
+                              end, checks; `controllers.tending` asks it and writes what it says
+
+All of it together, for whoever runs it:
+
+    opening       whether AWS can be used at all, in a sentence;  options   what a user may say, and who is told
+    selling       classes resolved, and told to the market
+    cloud         `AwsCloud`, the `clouds.port.Cloud`; its `run` is what goes on beside, its `close` the end
 """

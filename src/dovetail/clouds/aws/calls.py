@@ -28,11 +28,13 @@ class Call:
     page_size: int = 0
     repeat: bool = True
     seconds: float = READ_SECONDS
+    #: The action IAM asks for, where it has another name than the call.
+    action: str = ""
 
     @property
     def permission(self) -> str:
         """As an IAM policy spells it."""
-        return f"{self.service}:{self.name}"
+        return f"{self.service}:{self.action or self.name}"
 
 
 DESCRIBE_INSTANCE_TYPES: Final = Call("ec2", "DescribeInstanceTypes", "InstanceTypes", 100)
@@ -65,7 +67,7 @@ GET_PRODUCTS: Final = Call("pricing", "GetProducts", "PriceList", 100)
 DESCRIBE_CLUSTER: Final = Call("eks", "DescribeCluster")
 GET_QUEUE_URL: Final = Call("sqs", "GetQueueUrl")
 RECEIVE_MESSAGES: Final = Call("sqs", "ReceiveMessage", seconds=POLL_SECONDS)
-DELETE_MESSAGE: Final = Call("sqs", "DeleteMessage")
+DELETE_MESSAGES: Final = Call("sqs", "DeleteMessageBatch", action="DeleteMessage")
 GET_SHIFTS: Final = Call("arc-zonal-shift", "GetManagedResource")
 GET_IDENTITY: Final = Call("sts", "GetCallerIdentity")
 

@@ -55,6 +55,12 @@ class Deals:
                 return one
         return None
 
+    def claim_of(self, machine: Machine) -> str:
+        """Whose a machine is, or, while nobody has it, for whom it may yet be found; "" where nobody can say."""
+        names = machine.claims
+        known = self._owner.get(machine.id) or next((one for one in names if one in self._doubtful), "")
+        return known or (names[0] if len(names) == 1 else "")
+
     def ended(self, name: str) -> None:
         """The claim is gone, and its machine with it."""
         self._owner.pop(self._held.pop(name, ""), None)

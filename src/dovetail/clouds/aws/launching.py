@@ -80,6 +80,16 @@ class Launcher:
         self._deals.ended(name)
         self._sales.ended(name)
 
+    def claim_of(self, machine: Machine) -> str:
+        """For which claim a machine was bought, as far as anybody knows."""
+        return self._deals.claim_of(machine)
+
+    async def settled(self, name: str) -> None:
+        """Wait until nothing is being bought for a claim any more, whatever comes of it."""
+        task = self._under_way.get(name)
+        if task is not None:
+            await asyncio.wait([task])
+
     async def find(self, name: str) -> Machine | None:
         """The machine a claim's order bought, known by the claim's name alone."""
         known = self._deals.of(name)

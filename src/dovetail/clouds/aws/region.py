@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+import msgspec
+
+from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws import load
 from dovetail.clouds.aws.parse import Answers, listing_of, refusal
 from dovetail.clouds.aws.wire import NetworkRow, TypeAnswer, ZoneRow
@@ -21,6 +24,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering, sorted_offerings
 from dovetail.core.catalog.prices import Price, Source, SourceKind
+from dovetail.core.requirements import Requirements
 
 #: Where no price of a region is known, these are better than none (`spec/aws` §4).
 _FALLBACK: Final = load.DEFAULT_REGION
@@ -49,6 +53,22 @@ def bundled(region: str, options: LoadOptions = DEFAULTS) -> Region:
     if not known:
         answers = replace(answers, region=region, types=(), zones=(), prices=_borrowed(answers.prices, region))
     return read(answers)
+
+
+def of_any_account(region: Region) -> Region:
+    """The region without the ids of its zones: which zone has which id is another thing in every account, and the
+    files have them from some account."""
+    seen: dict[Requirements, Requirements] = {}
+
+    def bare(row: Offering) -> Offering:
+        wanted = seen.get(row.requirements)
+        if wanted is None:
+            wanted = seen[row.requirements] = row.requirements.without(aws_labels.ZONE_ID)
+        return replace(row, requirements=wanted)
+
+    rows = {name: tuple(map(bare, held)) for name, held in region.listing.offerings.items()}
+    zones = tuple(msgspec.structs.replace(zone, zone_id="") for zone in region.zones)
+    return replace(region, listing=replace(region.listing, offerings=rows), zones=zones)
 
 
 def read(answers: Answers, before: Region | None = None) -> Region:

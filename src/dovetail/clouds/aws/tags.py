@@ -21,6 +21,8 @@ CLUSTER: Final = "eks:eks-cluster-name"
 NAME: Final = "Name"
 #: Names of many claims: `dovetail.dev/nodeclaims-0`, `-1` …, each "<common beginning> <rest> <rest> …".
 MANY_CLAIMS: Final = "dovetail.dev/nodeclaims-"
+#: The last restart that was asked for, so that the same is not made twice.
+RESTARTED: Final = "dovetail.dev/restarted-for"
 #: EC2's limits.
 LONGEST_VALUE: Final = 256
 MOST_TAGS: Final = 50

@@ -45,6 +45,8 @@ LOOK_SECONDS: Final = 10.0
 BLIND_SECONDS: Final = 1.0
 #: And so often everything is judged, whatever happened.
 WHATEVER_SECONDS: Final = 60.0
+#: After a fault of ours it is tried again later and later, at most after so long.
+LONGEST_REST_SECONDS: Final = 300.0
 
 
 class Beside(Protocol):
@@ -133,7 +135,7 @@ class Disruption:
                 self.failed("pass", fault)
                 self._known, self._shelf, self._wake = Judgements(), Shelf(), 0.0
                 await asyncio.sleep(rest)
-                rest = min(2 * rest, WHATEVER_SECONDS)
+                rest = min(2 * rest, LONGEST_REST_SECONDS)
             finally:
                 self._busy = False
 
@@ -181,10 +183,11 @@ class Disruption:
     async def once(self) -> None:
         """Judge again what is due, then look at everything if anything changed."""
         loop = asyncio.get_running_loop()
-        due = [one for one in self.kept if one.due <= self.now()]
+        # Whoever is woken an instant early must find the work he was woken for, or he would be woken for ever.
+        due = [one for one in self.kept if one.due <= self.now() + _INSTANT]
         if due:
             await self._judge_again(due)
-        if not self._changed.is_set() and loop.time() < self._wake:
+        if not self._changed.is_set() and loop.time() + _INSTANT < self._wake:
             return
         self._changed.clear()
         began = time.perf_counter()

@@ -1,0 +1,83 @@
+"""The port through which infrastructure machines of Cluster API are bought, watched and removed, one at a time.
+
+It is smaller than `port.Cloud`: nothing is chosen here. What is bought is exactly what the object asks for (R7), on
+spot if it says so and never otherwise (R4). The errors are those of `port`; `refusal` says what each of them means for
+the machine. The contract suite in `tests/contract/machines` holds every implementation to it, the simulated one first.
+
+What an implementation owes beyond the methods' own words:
+
+- it asks for machines that the cloud itself never replaces or restarts (R11): on AWS a one-time request that terminates
+  (R17, R18), on GCP no automatic restart and termination on host maintenance (R22), on Azure no scale set (R30);
+- it never starts, restarts or replaces anything (R12);
+- `Found.interruptible` is the cloud's word on the instance, not the order's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, QuotaExceeded, Throttled
+from dovetail.core.machines.infra_objects import Found, InfraMachine, Kind, Purchase, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which instance is meant: the one with this id or, where no id is on record yet, the one of this name and cluster
+    with this token."""
+
+    name: str
+    cluster: str
+    token: str
+    provider_id: str = ""
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UserData:
+    """What a machine starts with: it makes it a node, and holds secrets, so it is never shown."""
+
+    data: bytes
+    format: str = "cloud-config"
+
+    def __repr__(self) -> str:
+        return f"UserData({len(self.data)} bytes, {self.format})"
+
+
+class Machines(Protocol):
+    """Single instances of one cloud."""
+
+    @property
+    def cloud(self) -> str:
+        """aws, gcp or azure: which infrastructure machines are its own."""
+
+    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+        """Make one. The same token again, later or at the same time, returns the same instance."""
+
+    async def find(self, sought: Sought) -> Found:
+        """The instance, in whatever state, as long as the cloud remembers it; raises NotFound if it has none. One that
+        has been gone for long may be forgotten."""
+
+    async def delete(self, sought: Sought) -> None:
+        """Remove it and everything that was made for it: disks, network interfaces, addresses. Returns while it is
+        going; raises NotFound once nothing is left, or if there never was any."""
+
+    async def instances(self, cluster: str) -> tuple[Found, ...]:
+        """Every instance that was made for machines of this cluster and is not gone, and nobody else's."""
+
+
+def refusal(error: CloudError) -> Refusal:
+    """What it means that an instance was not made (R38)."""
+    match error:
+        case NoCapacity() | QuotaExceeded():
+            return Refusal(Kind.CAPACITY, str(error))
+        case Misconfigured() | NotFound():
+            return Refusal(Kind.PERSISTENT, str(error))
+        case Throttled():
+            return Refusal(Kind.TRANSIENT, str(error), error.wait)
+        case _:
+            return Refusal(Kind.TRANSIENT, str(error))
+
+
+def sought(infra: InfraMachine, cluster: str, token: str) -> Sought:
+    return Sought(infra.name, cluster, token, infra.provider_id, infra.meta.namespace)

@@ -1,0 +1,110 @@
+"""The options that only AWS has, under the names Karpenter's chart sets: a flag wins over the environment."""
+
+from __future__ import annotations
+
+import os
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from dovetail.core.errors import BadValue
+from dovetail.settings.operator import Option, settled, switch
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """What holds for one run against AWS. What is left out is found: the region as every AWS tool finds it, the
+    cluster's endpoint from EKS, its certificate authority from the kubeconfig."""
+
+    region: str = ""
+    cluster_endpoint: str = ""
+    cluster_authority: str = ""
+    queue: str = ""
+    reserved_interfaces: int = 0
+    by_interface: bool = True
+    prefix_delegation: bool = False
+    isolated: bool = False
+    dry_runs: bool = True
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise BadValue(f"{text[:80]!r} is no whole address; write one such as https://example.eks.amazonaws.com")
+    return text
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5):
+        raise BadValue(f"{text[:40]!r} is not a whole number, 0 to 9999")
+    return int(text)
+
+
+OPTIONS: Final = (
+    Option("aws-region", "AWS_REGION", str, "aws: which region (as every AWS tool finds it)", "NAME"),
+    Option("cluster-endpoint", "CLUSTER_ENDPOINT", _url, "aws: where nodes find the cluster (as EKS says)", "URL"),
+    Option(
+        "cluster-ca-bundle",
+        "CLUSTER_CA_BUNDLE",
+        str,
+        "aws: what nodes trust the cluster by, in base64 (as the kubeconfig says)",
+        "TEXT",
+    ),
+    Option(
+        "interruption-queue",
+        "INTERRUPTION_QUEUE",
+        str,
+        "aws: the SQS queue where interruptions are told (none)",
+        "NAME",
+    ),
+    Option("reserved-enis", "RESERVED_ENIS", _count, "aws: network interfaces of each node that are not for pods (0)"),
+    Option(
+        "aws-eni-limited-pod-density",
+        "AWS_ENI_LIMITED_POD_DENSITY",
+        switch,
+        "aws: every pod takes an address of the node's interfaces; if false a node runs 110 pods (true)",
+    ),
+    Option(
+        "prefix-delegation",
+        "ENABLE_PREFIX_DELEGATION",
+        switch,
+        "aws: the VPC's plugin gives nodes blocks of addresses, so that more pods fit (false)",
+    ),
+    Option("isolated-vpc", "ISOLATED_VPC", switch, "aws: the Pricing service is out of reach: do not ask it (false)"),
+    Option("disable-dry-run", "DISABLE_DRY_RUN", switch, "aws: do not try node classes with dry runs (false)"),
+)
+
+
+def add_flags(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("options of --cloud aws", "each may also be set in the environment")
+    for one in OPTIONS:
+        one.add_to(group)
+    # Read with the settings that every verb shares.
+    told = "aws: the share of a machine's memory its hypervisor keeps (less of larger ones; VM_MEMORY_OVERHEAD_PERCENT)"
+    group.add_argument("--vm-memory-overhead-percent", metavar="SHARE", default=SUPPRESS, help=told)
+
+
+def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsSettings:
+    """Settle every option; a bad one names the flag or variable it stands in."""
+    found = os.environ if environment is None else environment
+    chosen = {one.name: settled(one, flags, found) for one in OPTIONS}
+
+    def option(name: str, default: T) -> T:
+        value: T | None = chosen[name]
+        return default if value is None else value
+
+    return AwsSettings(
+        region=option("aws-region", ""),
+        cluster_endpoint=option("cluster-endpoint", ""),
+        cluster_authority=option("cluster-ca-bundle", ""),
+        queue=option("interruption-queue", ""),
+        reserved_interfaces=option("reserved-enis", 0),
+        by_interface=option("aws-eni-limited-pod-density", True),
+        prefix_delegation=option("prefix-delegation", False),
+        isolated=option("isolated-vpc", False),
+        dry_runs=not option("disable-dry-run", False),
+    )

@@ -1,0 +1,73 @@
+"""The pages about AWS say what the code does, and what they show can be applied."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tools import aws_reference
+
+from dovetail.clouds.aws import drift, policy, tags
+from dovetail.clouds.aws import interruption_messages as messages
+from dovetail.clouds.aws.nodeclass import spec, verdicts
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+CLASS_PAGE = (DOCS / "reference/ec2nodeclass.md").read_text()
+EKS_PAGE = (DOCS / "howto/eks-in-ten-minutes.md").read_text()
+RESERVATIONS_PAGE = (DOCS / "howto/use-your-capacity-reservations.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(aws_reference.PAGES))
+def test_tables_are_what_the_code_says(name: str) -> None:
+    text = (aws_reference.FOLDER / name).read_text(encoding="utf-8")
+    assert aws_reference.page(name, text) == text, "run python -m tools.aws_reference"
+
+
+def test_every_feature_is_explained() -> None:
+    text = (DOCS / "reference/iam.md").read_text()
+    for one in set(policy.Feature) - policy.ALWAYS:
+        assert f"\n| `{one}` | " in text, one
+
+
+def test_every_condition_and_every_drift_is_described() -> None:
+    for one in verdicts.CLASS_CONDITIONS.dependents:
+        assert f"\n| `{one}` | " in CLASS_PAGE, one
+    for word, _ in drift.RULES:
+        assert f"`{word}`" in CLASS_PAGE, word
+    for tag in (tags.NODE_CLAIM, tags.NODE_CLASS, tags.NODE_POOL, tags.CLUSTER, tags.NAME):
+        assert f"`{tag}`" in CLASS_PAGE, tag
+
+
+def test_reasons_in_the_table_of_conditions_are_ones_the_code_gives() -> None:
+    table = CLASS_PAGE.split("## Conditions")[1].split("## Drift")[0]
+    source = "".join(path.read_text() for path in Path(verdicts.__file__).parent.glob("*.py"))
+    words = set(re.findall(r"`([A-Z][A-Za-z]+)`", table)) - {*verdicts.CLASS_CONDITIONS.dependents, "Ready", "Unknown"}
+    missing = {word for word in words if f'"{word}"' not in source}
+    assert not missing
+
+
+def test_the_rules_of_the_queue_send_all_that_is_read() -> None:
+    for source, detail in messages._READERS:
+        if "Interruptible" not in detail:  # another name for one that is there
+            assert f"{source}:{detail}" in EKS_PAGE
+
+
+def objects(page: str) -> list[dict[str, Any]]:
+    """Manifests shown on a page: blocks that are indented, and begin with an apiVersion."""
+    blocks = re.findall(r"(?:^    (?:apiVersion:.*|---)\n(?:^    .*\n)+)", page, re.MULTILINE)
+    text = "".join(line[4:] + "\n" for block in blocks for line in (*block.splitlines(), "    ---"))
+    text = "\n".join(line for line in text.splitlines() if line != "EOT" and not line.startswith("kubectl "))
+    return [one for one in yaml.safe_load_all(text.replace("$CLUSTER", "prod")) if one]
+
+
+@pytest.mark.parametrize(("page", "count"), [(CLASS_PAGE, 1), (RESERVATIONS_PAGE, 2), (EKS_PAGE, 2)])
+def test_manifests_on_the_pages_can_be_read(page: str, count: int) -> None:
+    found = objects(page)
+    assert len(found) == count
+    for one in found:
+        if one["kind"] == "EC2NodeClass":
+            read = spec.read(one)
+            assert read.subnets

@@ -1,0 +1,71 @@
+"""Where a pod was planned to go is kept in mind until it is there, has no room there, or had its time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.live.live import Live
+from tests.live.test_live_disruption import up
+from tests.live.virtual_time import run
+
+from dovetail.api import kinds
+from dovetail.core.pods import Pod, PodState
+
+#: So that the scheduler binds it nowhere.
+NOWHERE = {"example.com/nowhere": "true"}
+
+
+async def planned(live: Live, cpu: str) -> str:
+    """One pod runs, another waits and was planned onto the same node; the name of the node."""
+    live.pods(1)
+    await up(live, 1)
+    live.pods(1, "waits", cpu=cpu, nodeSelector=NOWHERE)
+    await live.until(lambda: len(live.all(kinds.PODS)) == 2)
+    await live.settle(5)
+    node = str(live.node()["metadata"]["name"])
+    wire = waiting(live)
+    key = (wire["metadata"]["namespace"], wire["metadata"]["name"])
+    live.controller.nominations.nominate([(key, wire["metadata"]["uid"])], node, live.controller.now() + 1000)
+    return node
+
+
+def waiting(live: Live) -> dict[str, Any]:
+    (found,) = (one for one in live.all(kinds.PODS) if one["metadata"]["labels"]["app"] == "waits")
+    return found
+
+
+def seen(live: Live) -> Pod:
+    (found,) = (pod for pod in live.controller.snapshots.take().pods if pod.name == waiting(live)["metadata"]["name"])
+    return found
+
+
+def test_a_pod_is_seen_where_it_was_planned_to_go():
+    async def scenario() -> None:
+        async with Live() as live:
+            node = await planned(live, cpu="100m")
+            assert (seen(live).node, seen(live).state) == (node, PodState.BOUND)
+
+    run(scenario())
+
+
+def test_a_pod_that_got_the_name_of_its_node_is_still_planned_there():
+    async def scenario() -> None:
+        async with Live() as live:
+            node = await planned(live, cpu="100m")
+            name = waiting(live)["metadata"]["name"]
+            status = {"status": {"nominatedNodeName": node}}
+            live.edit(kinds.PODS, name, status, subresource="status", namespace="default")
+            await live.settle(2)
+            assert len(live.controller.nominations) == 1
+            assert (seen(live).node, seen(live).state) == (node, PodState.BOUND)
+
+    run(scenario())
+
+
+def test_a_pod_whose_room_was_given_to_others_has_to_be_planned_anew():
+    async def scenario() -> None:
+        async with Live() as live:
+            await planned(live, cpu="1000")
+            assert (seen(live).node, seen(live).state) == (None, PodState.PENDING)
+
+    run(scenario())
