@@ -11,6 +11,7 @@ roomy costs one bit.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -48,11 +49,12 @@ class Levels:
 
     def fill(self, amounts: Sequence[int]) -> None:
         """Enter many bins at once, from the first."""
-        bounds = self._bounds
-        by_level: dict[int, list[int]] = {}
+        by_amount: defaultdict[int, list[int]] = defaultdict(list)
         for number, amount in enumerate(amounts):
-            level = bisect_right(bounds, amount) - 1
-            by_level.setdefault(level, []).append(number)
+            by_amount[amount].append(number)
+        by_level: defaultdict[int, list[int]] = defaultdict(list)
+        for amount, numbers in by_amount.items():
+            by_level[bisect_right(self._bounds, amount) - 1] += numbers
         sets = {level: mask_of(numbers, len(amounts)) for level, numbers in by_level.items()}
         self.roomy = sets.pop(self._top, 0)
         for level, found in sets.items():

@@ -6,6 +6,7 @@ for all nodes at once, and what was worked out for one pod's demands serves ever
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
@@ -124,8 +125,8 @@ class NodeTable:
 
     def _enter(self) -> None:
         """Sets of nodes by label value and by taints; the hostname, of which each has its own, is not indexed."""
-        by_label: dict[str, dict[str, list[int]]] = {}
-        by_spelling: dict[str, dict[str, list[int]]] = {}
+        by_label: dict[str, defaultdict[str, list[int]]] = {}
+        by_spelling: dict[str, defaultdict[str, list[int]]] = {}
         by_taints: dict[tuple[Taint, ...], list[int]] = {}
         for number, node in enumerate(self.nodes):
             for raw, value in node.labels.items():
@@ -133,12 +134,8 @@ class NodeTable:
                     continue
                 values = by_spelling.get(raw)
                 if values is None:
-                    values = by_spelling[raw] = by_label.setdefault(labels.canonical(raw), {})
-                found = values.get(value)
-                if found is None:
-                    values[value] = [number]
-                else:
-                    found.append(number)
+                    values = by_spelling[raw] = by_label.setdefault(labels.canonical(raw), defaultdict(list))
+                values[value].append(number)
             by_taints.setdefault(node.effective_taints, []).append(number)
             if node.leaving:
                 self.open &= ~(1 << number)
