@@ -6,13 +6,11 @@ import os
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import urlsplit
 
 from dovetail.core.errors import BadValue
-from dovetail.settings.operator import Option, settled, switch
-
-T = TypeVar("T")
+from dovetail.settings.options import Chosen, Option, switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +89,7 @@ def add_flags(parser: ArgumentParser) -> None:
 def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsSettings:
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
-    chosen = {one.name: settled(one, flags, found) for one in OPTIONS}
-
-    def option(name: str, default: T) -> T:
-        value: T | None = chosen[name]
-        return default if value is None else value
-
+    option = Chosen(OPTIONS, flags, found)
     return AwsSettings(
         region=option("aws-region", ""),
         cluster_endpoint=option("cluster-endpoint", ""),

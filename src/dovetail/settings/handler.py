@@ -6,22 +6,20 @@ This module is loaded on every node, so it knows nothing of the controller's opt
 from __future__ import annotations
 
 import os
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from dovetail.core import timestamps
-from dovetail.core.errors import BadInput, BadValue
+from dovetail.core.errors import BadValue
 from dovetail.core.handler.notices import Kind
 from dovetail.core.handler.policy import EFFECTS, NO_SCHEDULE, RESPONSES, Policy, Response
+from dovetail.settings.options import LEVELS, TRUE, Chosen, Option, one_of, port, switch
 
-T = TypeVar("T")
 PORT: Final = 9810
 CLOUDS: Final = ("auto", "aws", "gcp", "azure")
 METADATA_URL: Final = "http://169.254.169.254"
-_LEVELS: Final = ("debug", "info", "warn", "error")
-_TRUE, _FALSE = ("true", "1"), ("false", "0")
 _RESPONSES: Final = {one.name.lower(): one for one in Response}
 
 
@@ -46,44 +44,8 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
 
 
-@dataclass(frozen=True, slots=True)
-class _Option:
-    """One option: its flag, its variable, how it is read, and what it is for."""
-
-    name: str
-    variable: str
-    read: Callable[[str], Any]
-    help: str
-    metavar: str = "VALUE"
-
-    @property
-    def dest(self) -> str:
-        return "handler_" + self.name.replace("-", "_")
-
-
-def _one_of(*known: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text.lower() not in (one.lower() for one in known):
-            raise BadValue(f"{text[:40]!r} is none of {', '.join(known)}")
-        return next(one for one in known if one.lower() == text.lower())
-
-    return read
-
-
 def _response(text: str) -> Response:
-    return _RESPONSES[_one_of(*_RESPONSES)(text)]
-
-
-def _switch(text: str) -> bool:
-    if text.lower() not in (*_TRUE, *_FALSE):
-        raise BadValue(f"{text[:40]!r} is neither true nor false")
-    return text.lower() in _TRUE
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 2**16):
-        raise BadValue(f"{text[:40]!r} is not a port, 0 to 65535")
-    return int(text)
+    return _RESPONSES[one_of(*_RESPONSES)(text)]
 
 
 def _share(text: str) -> float:
@@ -114,29 +76,29 @@ def _told(kind: Kind) -> str:
 
 
 OPTIONS: Final = (
-    _Option("node-name", "NODE_NAME", str, "the node this runs on", "NAME"),
-    _Option("cloud", "CLOUD", _one_of(*CLOUDS), "aws, gcp or azure (auto: read off the Node's provider ID)", "CLOUD"),
-    _Option("metadata-url", "METADATA_URL", _url, f"where the metadata server is ({METADATA_URL})", "URL"),
-    _Option("poll-interval", "POLL_INTERVAL", _poll, "how often it is asked (aws 2s, azure 1s; gcp waits 60s)"),
-    _Option("on-preempt", "ON_PREEMPT", _response, f"interruption, preemption: {_told(Kind.PREEMPT)}"),
-    _Option("on-rebalance", "ON_REBALANCE", _response, f"a recommendation to leave: {_told(Kind.REBALANCE)}"),
-    _Option("on-maintenance", "ON_MAINTENANCE", _response, f"stop, reboot, redeploy: {_told(Kind.MAINTENANCE)}"),
-    _Option("on-freeze", "ON_FREEZE", _response, f"live migration: {_told(Kind.FREEZE)}"),
-    _Option("on-age-limit", "ON_AGE_LIMIT", _response, f"--max-age is nearly over: {_told(Kind.AGE_LIMIT)}"),
-    _Option("max-age", "MAX_AGE", timestamps.duration, "leave before the machine has run for so long (0s: never)"),
-    _Option("maintenance-lead", "MAINTENANCE_LEAD", timestamps.duration, "act on maintenance so long ahead (15m)"),
-    _Option("reserve", "RESERVE", timestamps.duration, "of the notice, left over at the end (aws 10s, others 5s)"),
-    _Option("force-after", "FORCE_AFTER", _share, "heed disruption budgets for this share of the time (0.5)", "SHARE"),
-    _Option("pod-grace", "POD_GRACE", timestamps.duration, "no pod gets more grace than this (its own)"),
-    _Option("taint-effect", "TAINT_EFFECT", _one_of(*EFFECTS), f"of the taint on the node ({NO_SCHEDULE})", "EFFECT"),
-    _Option("out-of-service-taint", "OUT_OF_SERVICE_TAINT", _switch, "put it on an empty node, for volumes (false)"),
-    _Option("delete-machine", "DELETE_MACHINE", _switch, "delete the node's Machine at once (false)"),
-    _Option("acknowledge", "ACKNOWLEDGE", _switch, "azure: say so when the node is empty (true)"),
-    _Option("emit-events", "EMIT_EVENTS", _switch, "write events on the Node (true)"),
-    _Option("bind-address", "BIND_ADDRESS", str, "where probes and metrics are served (127.0.0.1)", "HOST"),
-    _Option("metrics-port", "METRICS_PORT", _port, f"/healthz, /livez and /metrics ({PORT}; 0 for nowhere)", "PORT"),
-    _Option("log-level", "LOG_LEVEL", _one_of(*_LEVELS), "debug, info, warn or error (info)", "LEVEL"),
-    _Option("log-format", "LOG_FORMAT", _one_of("json", "console"), "json or console (console on a terminal)"),
+    Option("node-name", "NODE_NAME", str, "the node this runs on", "NAME"),
+    Option("cloud", "CLOUD", one_of(*CLOUDS), "aws, gcp or azure (auto: read off the Node's provider ID)", "CLOUD"),
+    Option("metadata-url", "METADATA_URL", _url, f"where the metadata server is ({METADATA_URL})", "URL"),
+    Option("poll-interval", "POLL_INTERVAL", _poll, "how often it is asked (aws 2s, azure 1s; gcp waits 60s)"),
+    Option("on-preempt", "ON_PREEMPT", _response, f"interruption, preemption: {_told(Kind.PREEMPT)}"),
+    Option("on-rebalance", "ON_REBALANCE", _response, f"a recommendation to leave: {_told(Kind.REBALANCE)}"),
+    Option("on-maintenance", "ON_MAINTENANCE", _response, f"stop, reboot, redeploy: {_told(Kind.MAINTENANCE)}"),
+    Option("on-freeze", "ON_FREEZE", _response, f"live migration: {_told(Kind.FREEZE)}"),
+    Option("on-age-limit", "ON_AGE_LIMIT", _response, f"--max-age is nearly over: {_told(Kind.AGE_LIMIT)}"),
+    Option("max-age", "MAX_AGE", timestamps.duration, "leave before the machine has run for so long (0s: never)"),
+    Option("maintenance-lead", "MAINTENANCE_LEAD", timestamps.duration, "act on maintenance so long ahead (15m)"),
+    Option("reserve", "RESERVE", timestamps.duration, "of the notice, left over at the end (aws 10s, others 5s)"),
+    Option("force-after", "FORCE_AFTER", _share, "heed disruption budgets for this share of the time (0.5)", "SHARE"),
+    Option("pod-grace", "POD_GRACE", timestamps.duration, "no pod gets more grace than this (its own)"),
+    Option("taint-effect", "TAINT_EFFECT", one_of(*EFFECTS), f"of the taint on the node ({NO_SCHEDULE})", "EFFECT"),
+    Option("out-of-service-taint", "OUT_OF_SERVICE_TAINT", switch, "put it on an empty node, for volumes (false)"),
+    Option("delete-machine", "DELETE_MACHINE", switch, "delete the node's Machine at once (false)"),
+    Option("acknowledge", "ACKNOWLEDGE", switch, "azure: say so when the node is empty (true)"),
+    Option("emit-events", "EMIT_EVENTS", switch, "write events on the Node (true)"),
+    Option("bind-address", "BIND_ADDRESS", str, "where probes and metrics are served (127.0.0.1)", "HOST"),
+    Option("metrics-port", "METRICS_PORT", port, f"/healthz, /livez and /metrics ({PORT}; 0 for nowhere)", "PORT"),
+    Option("log-level", "LOG_LEVEL", one_of(*LEVELS), "debug, info, warn or error (info)", "LEVEL"),
+    Option("log-format", "LOG_FORMAT", one_of("json", "console"), "json or console (console on a terminal)"),
 )
 
 
@@ -146,31 +108,25 @@ def add_flags(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="which context of it")
     group.add_argument("--dry-run", action="store_true", help="listen and tell, but change nothing (DRY_RUN)")
     for one in OPTIONS:
-        told = f"{one.help} ({one.variable})".replace("%", "%%")
-        group.add_argument(f"--{one.name}", dest=one.dest, metavar=one.metavar, default=SUPPRESS, help=told)
+        one.add_to(group)
 
 
 def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_terminal: bool = False) -> Settings:
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
-    chosen = {one.name: _chosen(one, flags, found) for one in OPTIONS}
-
-    def option(name: str, default: T) -> T:
-        value: T | None = chosen[name]
-        return default if value is None else value
-
+    option = Chosen(OPTIONS, flags, found)
     node = option("node-name", "")
     if not node:
         raise BadValue("which node is this? A DaemonSet sets NODE_NAME from spec.nodeName").at("--node-name")
     cloud = option("cloud", "auto")
     pod, namespace = found.get("POD_NAME", ""), found.get("POD_NAMESPACE", "")
-    dry = bool(flags.dry_run) or found.get("DRY_RUN", "").lower() in _TRUE
+    dry = bool(flags.dry_run) or found.get("DRY_RUN", "").lower() in TRUE
     return Settings(
         node,
         cloud="" if cloud == "auto" else cloud,
         metadata_url=option("metadata-url", METADATA_URL),
-        poll=chosen["poll-interval"],
-        reserve=chosen["reserve"],
+        poll=option("poll-interval", None),
+        reserve=option("reserve", None),
         max_age=option("max-age", 0.0),
         events=option("emit-events", True) and not dry,
         bind=option("bind-address", "127.0.0.1"),
@@ -180,16 +136,16 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         log_format=option("log-format", "console" if on_terminal else "json"),
         kubeconfig=flags.kubeconfig,
         context=flags.context,
-        policy=_policy(chosen, option, dry),
+        policy=_policy(option, dry),
     )
 
 
-def _policy(chosen: Mapping[str, Any], option: Callable[[str, Any], Any], dry_run: bool) -> Policy:
+def _policy(option: Chosen, dry_run: bool) -> Policy:
     usual = Policy()
     return Policy(
         responses={kind: option(f"on-{kind.value}", RESPONSES[kind]) for kind in Kind},
         force_after=option("force-after", usual.force_after),
-        pod_grace=chosen["pod-grace"],
+        pod_grace=option("pod-grace", None),
         lead=option("maintenance-lead", usual.lead),
         taint_effect=option("taint-effect", usual.taint_effect),
         out_of_service=option("out-of-service-taint", usual.out_of_service),
@@ -197,16 +153,3 @@ def _policy(chosen: Mapping[str, Any], option: Callable[[str, Any], Any], dry_ru
         acknowledge=option("acknowledge", usual.acknowledge),
         dry_run=dry_run,
     )
-
-
-def _chosen(one: _Option, flags: Namespace, environment: Mapping[str, str]) -> Any:
-    text = getattr(flags, one.dest, None)
-    place = f"--{one.name}"
-    if text is None:
-        text, place = environment.get(one.variable) or None, one.variable
-    if text is None:
-        return None
-    try:
-        return one.read(text)
-    except BadInput as bad:
-        raise BadValue(str(bad)).at(place) from None

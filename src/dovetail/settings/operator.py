@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from argparse import SUPPRESS, ArgumentParser, Namespace, _ArgumentGroup
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from dovetail.core import timestamps
 from dovetail.core.disruption import budgets
 from dovetail.core.disruption.budgets import Budget
-from dovetail.core.errors import BadInput, BadValue
+from dovetail.core.errors import BadValue
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.scheduling.problem import PreferencePolicy
+from dovetail.settings.options import LEVELS, Chosen, Option, port, switch
 
-T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 LEASE: Final = "karpenter-leader-election"
-_LEVELS: Final = ("", "debug", "info", "warn", "error")
-_TRUE, _FALSE = ("true", "1"), ("false", "0")
 _LOOPBACK: Final = "127.0.0.1"
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104  (only inside a pod, where the kubelet has to reach the probes)
 _NAMESPACE_FILE: Final = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -57,50 +55,16 @@ class Operator:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option: its flag, its variable, how it is read, and what it is for."""
-
-    name: str
-    variable: str
-    read: Callable[[str], Any]
-    help: str
-    metavar: str = "VALUE"
-
-    @property
-    def dest(self) -> str:
-        return "operator_" + self.name.replace("-", "_")
-
-    def add_to(self, group: _ArgumentGroup) -> None:
-        told = f"{self.help} ({self.variable})".replace("%", "%%")
-        group.add_argument(f"--{self.name}", dest=self.dest, metavar=self.metavar, default=SUPPRESS, help=told)
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 2**16):
-        raise BadValue(f"{text[:40]!r} is not a port, 0 to 65535")
-    return int(text)
-
-
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) == int(text)):
         raise BadValue(f"{text[:40]!r} is not a whole number above 0")
     return int(text)
 
 
-def switch(text: str) -> bool:
-    """True or false."""
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    raise BadValue(f"{text[:40]!r} is neither true nor false")
-
-
 def _level(text: str) -> str:
-    if text.lower() not in _LEVELS:
+    if text.lower() not in LEVELS:
         raise BadValue(f"{text[:40]!r} is no level; use debug, info, warn or error")
-    return text.lower() or "info"
+    return text.lower()
 
 
 def _format(text: str) -> str:
@@ -132,8 +96,8 @@ def _one_of(choices: type[E], text: str) -> E:
 
 
 OPTIONS: Final = (
-    Option("metrics-port", "METRICS_PORT", _port, "where /metrics is served (8080; 0 for nowhere)", "PORT"),
-    Option("health-probe-port", "HEALTH_PROBE_PORT", _port, "where /healthz and /readyz are (8081; 0 for nowhere)"),
+    Option("metrics-port", "METRICS_PORT", port, "where /metrics is served (8080; 0 for nowhere)", "PORT"),
+    Option("health-probe-port", "HEALTH_PROBE_PORT", port, "where /healthz and /readyz are (8081; 0 for nowhere)"),
     Option("bind-address", "BIND_ADDRESS", str, "for both; loopback, unless run inside a cluster", "HOST"),
     Option("kube-client-qps", "KUBE_CLIENT_QPS", _count, "requests a second to the API server (200)"),
     Option("kube-client-burst", "KUBE_CLIENT_BURST", _count, "and so many at once (300)"),
@@ -185,12 +149,8 @@ def add_flags(parser: ArgumentParser) -> None:
 def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_terminal: bool = False) -> Operator:
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
-    chosen = {one.name: settled(one, flags, found) for one in OPTIONS}
+    option = Chosen(OPTIONS, flags, found)
     inside = bool(found.get("KUBERNETES_SERVICE_HOST")) and not flags.kubeconfig and not found.get("KUBECONFIG")
-
-    def option(name: str, default: T) -> T:
-        value: T | None = chosen[name]
-        return default if value is None else value
 
     return Operator(
         kubeconfig=flags.kubeconfig,
@@ -219,20 +179,6 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         observe=not option("disable-cluster-state-observability", False),
         dry_run=bool(flags.dry_run),
     )
-
-
-def settled(one: Option, flags: Namespace, environment: Mapping[str, str]) -> Any:
-    """What was said for an option, None where nothing was."""
-    text = getattr(flags, one.dest, None)
-    place = f"--{one.name}"
-    if text is None:
-        text, place = environment.get(one.variable) or None, one.variable
-    if text is None:
-        return None
-    try:
-        return one.read(text)
-    except BadInput as bad:
-        raise BadValue(str(bad)).at(place) from None
 
 
 def _namespace() -> str:
