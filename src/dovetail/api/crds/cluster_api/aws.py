@@ -11,7 +11,6 @@ from typing import Annotated, Final
 import msgspec
 
 from dovetail.api.crds.cluster_api.contract import (
-    CATEGORY,
     CLUSTER_COLUMNS,
     IMMUTABLE,
     Endpoint,
@@ -19,11 +18,10 @@ from dovetail.api.crds.cluster_api.contract import (
     InfraMachineStatus,
     TemplateMetadata,
     TemplateStatus,
-    contract_labels,
+    infrastructure,
     kept,
     machine_columns,
 )
-from dovetail.api.crds.definition import AGE, Definition
 from dovetail.api.crds.metadata import Resource
 from dovetail.api.crds.schema import Int64, Limits, Open, Rule, Wire
 from dovetail.api.kinds import AWS_CLUSTERS, AWS_MACHINES, AWS_TEMPLATES
@@ -219,28 +217,7 @@ class AwsCluster(Resource, kw_only=True, frozen=True):
 
 
 DEFINITIONS: Final = (
-    Definition(
-        kind=AWS_MACHINES,
-        struct=AwsMachine,
-        categories=CATEGORY,
-        short_names=("awsm",),
-        columns=machine_columns(".status.instanceState", ".spec.instanceType"),
-        labels=contract_labels(AWS_MACHINES),
-    ),
-    Definition(
-        kind=AWS_TEMPLATES,
-        struct=AwsMachineTemplate,
-        categories=CATEGORY,
-        short_names=("awsmt",),
-        columns=(AGE,),
-        labels=contract_labels(AWS_TEMPLATES),
-    ),
-    Definition(
-        kind=AWS_CLUSTERS,
-        struct=AwsCluster,
-        categories=CATEGORY,
-        short_names=("awsc",),
-        columns=CLUSTER_COLUMNS,
-        labels=contract_labels(AWS_CLUSTERS),
-    ),
+    infrastructure(AWS_MACHINES, AwsMachine, machine_columns(".status.instanceState", ".spec.instanceType"), ("awsm",)),
+    infrastructure(AWS_TEMPLATES, AwsMachineTemplate, short_names=("awsmt",)),
+    infrastructure(AWS_CLUSTERS, AwsCluster, CLUSTER_COLUMNS, ("awsc",)),
 )

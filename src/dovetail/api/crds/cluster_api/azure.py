@@ -11,7 +11,6 @@ from typing import Annotated, Final
 import msgspec
 
 from dovetail.api.crds.cluster_api.contract import (
-    CATEGORY,
     CLUSTER_COLUMNS,
     IMMUTABLE,
     Endpoint,
@@ -19,11 +18,10 @@ from dovetail.api.crds.cluster_api.contract import (
     InfraMachineStatus,
     TemplateMetadata,
     TemplateStatus,
-    contract_labels,
+    infrastructure,
     kept,
     machine_columns,
 )
-from dovetail.api.crds.definition import AGE, Definition
 from dovetail.api.crds.metadata import Resource
 from dovetail.api.crds.parts import Quantity
 from dovetail.api.crds.schema import Limits, Open, Rule, Wire
@@ -199,25 +197,7 @@ class AzureCluster(Resource, kw_only=True, frozen=True):
 
 
 DEFINITIONS: Final = (
-    Definition(
-        kind=AZURE_MACHINES,
-        struct=AzureMachine,
-        categories=CATEGORY,
-        columns=machine_columns(".status.vmState", ".spec.vmSize"),
-        labels=contract_labels(AZURE_MACHINES),
-    ),
-    Definition(
-        kind=AZURE_TEMPLATES,
-        struct=AzureMachineTemplate,
-        categories=CATEGORY,
-        columns=(AGE,),
-        labels=contract_labels(AZURE_TEMPLATES),
-    ),
-    Definition(
-        kind=AZURE_CLUSTERS,
-        struct=AzureCluster,
-        categories=CATEGORY,
-        columns=CLUSTER_COLUMNS,
-        labels=contract_labels(AZURE_CLUSTERS),
-    ),
+    infrastructure(AZURE_MACHINES, AzureMachine, machine_columns(".status.vmState", ".spec.vmSize")),
+    infrastructure(AZURE_TEMPLATES, AzureMachineTemplate),
+    infrastructure(AZURE_CLUSTERS, AzureCluster, CLUSTER_COLUMNS),
 )

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from dovetail.api.crds.definition import AGE, READY, Column
+from dovetail.api.crds.definition import AGE, READY, Column, Definition
 from dovetail.api.crds.parts import Condition, ResourceList
 from dovetail.api.crds.schema import BY_TYPE, Limits, Rule, Wire
 from dovetail.api.kinds import Kind
@@ -137,3 +137,17 @@ def machine_columns(state: str, size: str) -> tuple[Column, ...]:
 
 
 CLUSTER_COLUMNS: Final = (_CLUSTER, Column("Ready", ".status.ready"), AGE)
+
+
+def infrastructure(
+    kind: Kind, struct: type[Wire], columns: tuple[Column, ...] = (AGE,), short_names: tuple[str, ...] = ()
+) -> Definition:
+    """A kind of a cloud, as Cluster API wants it defined."""
+    return Definition(
+        kind=kind,
+        struct=struct,
+        categories=CATEGORY,
+        short_names=short_names,
+        columns=columns,
+        labels=contract_labels(kind),
+    )

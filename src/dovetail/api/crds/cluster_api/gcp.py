@@ -11,7 +11,6 @@ from typing import Annotated, Final
 import msgspec
 
 from dovetail.api.crds.cluster_api.contract import (
-    CATEGORY,
     CLUSTER_COLUMNS,
     IMMUTABLE,
     Endpoint,
@@ -19,11 +18,10 @@ from dovetail.api.crds.cluster_api.contract import (
     InfraMachineStatus,
     TemplateMetadata,
     TemplateStatus,
-    contract_labels,
+    infrastructure,
     kept,
     machine_columns,
 )
-from dovetail.api.crds.definition import AGE, Definition
 from dovetail.api.crds.metadata import Resource
 from dovetail.api.crds.parts import Duration
 from dovetail.api.crds.schema import Int64, Limits, Merge, Open, Rule, Wire
@@ -178,25 +176,7 @@ class GcpCluster(Resource, kw_only=True, frozen=True):
 
 
 DEFINITIONS: Final = (
-    Definition(
-        kind=GCP_MACHINES,
-        struct=GcpMachine,
-        categories=CATEGORY,
-        columns=machine_columns(".status.instanceState", ".spec.instanceType"),
-        labels=contract_labels(GCP_MACHINES),
-    ),
-    Definition(
-        kind=GCP_TEMPLATES,
-        struct=GcpMachineTemplate,
-        categories=CATEGORY,
-        columns=(AGE,),
-        labels=contract_labels(GCP_TEMPLATES),
-    ),
-    Definition(
-        kind=GCP_CLUSTERS,
-        struct=GcpCluster,
-        categories=CATEGORY,
-        columns=CLUSTER_COLUMNS,
-        labels=contract_labels(GCP_CLUSTERS),
-    ),
+    infrastructure(GCP_MACHINES, GcpMachine, machine_columns(".status.instanceState", ".spec.instanceType")),
+    infrastructure(GCP_TEMPLATES, GcpMachineTemplate),
+    infrastructure(GCP_CLUSTERS, GcpCluster, CLUSTER_COLUMNS),
 )
