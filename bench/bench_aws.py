@@ -32,6 +32,7 @@ from dovetail.clouds.aws.market import AwsMarket
 from dovetail.clouds.aws.region import Region
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.resolved import HeldReservation
+from dovetail.controllers.solving import rested
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.labels import SPOT
@@ -198,7 +199,7 @@ def _plans(market: AwsMarket, pods: int) -> Callable[[], object]:
     snapshot = Snapshot((), read_pods(world(f"diverse-{pods}").pods), (POOL,))
     asked = Problem(snapshot, {POOL.name: catalog}, Options(well_known=market.region.listing.dialect.well_known))
     shelf = Shelf()
-    return lambda: solve(asked, shelf)
+    return lambda: rested(solve, asked, shelf)
 
 
 def _turns(works: Sequence[Callable[[], object]], turns: int) -> list[float]:

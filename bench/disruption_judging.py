@@ -17,6 +17,7 @@ from bench import measure
 from bench.disruption_cluster import one_pod_gone, read
 from bench.disruption_worlds import files
 from bench.report import ROOT
+from dovetail.controllers.solving import rested
 from dovetail.core.disruption.again import Judgements
 from dovetail.core.disruption.passes import decide
 from dovetail.core.disruption.refusals import Code
@@ -41,9 +42,9 @@ def judged(nodes: int) -> Judged:
     world, shelf = read(nodes), Shelf()
     gc.collect()
     start = time.perf_counter()
-    found = decide(world, shelf)
+    found = rested(decide, world, shelf)
     first = time.perf_counter() - start
-    seconds = measure.median_seconds(lambda: decide(world, shelf), repeats=REPEATS, warm_up=0)
+    seconds = measure.median_seconds(lambda: rested(decide, world, shelf), repeats=REPEATS, warm_up=0)
     going = sum(len(one.names) for one in found.commands)
     able = going + sum(one.code in _COULD_GO for one in found.refusals.values())
     everybody = going + len(found.refusals)
@@ -54,7 +55,7 @@ def judged(nodes: int) -> Judged:
 def passed(nodes: str) -> object:
     """For the memory row: a cluster and what a pass over it decided."""
     world = read(int(nodes))
-    return world, decide(world, Shelf())
+    return world, rested(decide, world, Shelf())
 
 
 # ---- in a fresh process
@@ -79,7 +80,7 @@ def _fresh(nodes: int) -> Fresh:
     world, shelf = read(nodes), Shelf()
     gc.collect()
     start = time.perf_counter()
-    found = decide(world, shelf)
+    found = rested(decide, world, shelf)
     took = time.perf_counter() - start
     assert found.refusals
     return Fresh(took, measure.peak())
@@ -91,13 +92,13 @@ def _fresh(nodes: int) -> Fresh:
 def after_one_pod(nodes: int) -> float:
     """The median time of the pass that follows when one pod has gone, another one each time."""
     world, shelf, kept = read(nodes), Shelf(), Judgements()
-    decide(world, shelf, kept)
+    rested(decide, world, shelf, kept)
     seconds = []
     for turn in range(1 + REPEATS):
         world = one_pod_gone(world, turn)
         gc.collect()
         start = time.perf_counter()
-        decide(world, shelf, kept)
+        rested(decide, world, shelf, kept)
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds[1:])
 

@@ -2,8 +2,9 @@
 
 Under the stopwatch is everything from core values to a plan, so compiling the problem counts. Reading does not: pods
 come with their shapes interned, as they are once when a cluster is watched, and the catalog is there, as the peer's
-types are. Plans are made again and again with one shelf, as a controller makes them, so the catalog is looked up by the
-first of them only; that one is not in the median and has a row of its own. The peer's setup is not under its stopwatch.
+types are. Plans are made again and again with one shelf, as a controller makes them and with its own function, so the
+catalog is looked up by the first of them only; that one is not in the median and has a row of its own. The peer's setup
+is not under its stopwatch.
 """
 
 import gc
@@ -17,6 +18,7 @@ from bench.pods_from_json import read_nodes, read_pods
 from bench.worlds import POOL, World, world
 from dovetail.clouds.kwok.types_file import parse_types_file
 from dovetail.clouds.listed import ListedMarket
+from dovetail.controllers.solving import rested
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.labels import INSTANCE_TYPE
 from dovetail.core.nodepools import NodeClassRef, NodePool
@@ -77,10 +79,10 @@ def planned(
     shelf = Shelf()
     gc.collect()
     start = time.perf_counter()
-    plan = solve(asked, shelf)
+    plan = rested(solve, asked, shelf)
     first = seconds = time.perf_counter() - start
     if seconds < PATIENCE:
-        seconds = measure.median_seconds(lambda: solve(asked, shelf), repeats=REPEATS, warm_up=0)
+        seconds = measure.median_seconds(lambda: rested(solve, asked, shelf), repeats=REPEATS, warm_up=0)
     return _told(plan, len(asked.snapshot.pending), seconds, first)
 
 
@@ -122,7 +124,7 @@ def what_if() -> WhatIf:
     gc.collect()
     for node in compiled.table.nodes:
         start = time.perf_counter()
-        plan = replan(compiled, without=[node.name])
+        plan = rested(replan, compiled, without=[node.name])
         seconds.append(time.perf_counter() - start)
         waiting += sum(len(one.pods) for one in plan.refused)
     return WhatIf(statistics.fmean(seconds), max(seconds), waiting)

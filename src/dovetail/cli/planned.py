@@ -12,6 +12,7 @@ from dovetail.api.world import World, read_world
 from dovetail.cli import files, flags, live, markets
 from dovetail.cli.console import Console
 from dovetail.cli.markets import Markets
+from dovetail.collector import RESTING
 from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import MinValuesPolicy
 from dovetail.core.pods import PodState
@@ -129,7 +130,8 @@ def pose(found: Namespace, paths: Sequence[str] | None, console: Console, *, dis
 
 def plan(found: Namespace, paths: Sequence[str] | None, console: Console) -> Planned:
     """Read and plan."""
-    return answered(pose(found, paths, console), console)
+    with RESTING:
+        return answered(pose(found, paths, console), console)
 
 
 def answered(posed: Posed, console: Console) -> Planned:

@@ -49,6 +49,7 @@ from dovetail.controllers.provisioning import Provisioner, Solve
 from dovetail.controllers.server_time import ServerTime
 from dovetail.controllers.settling import Settling
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.controllers.solving import aside
 from dovetail.controllers.static import Static
 from dovetail.controllers.telling import Telling
 from dovetail.controllers.tending import Tending
@@ -112,7 +113,7 @@ class Controller:
         solve: Solve,
         choices: Choices | None = None,
         clock: Clock | None = None,
-        beside: Beside = asyncio.to_thread,
+        beside: Beside = aside,
     ) -> None:
         chosen = choices or Choices()
         self.clock = clock or Clock()
