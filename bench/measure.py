@@ -32,6 +32,17 @@ def median_seconds(
     prepare: Callable[[], object] | None = None,
 ) -> float:
     """The median time of `work`; `prepare` runs before each, uncounted."""
+    return statistics.median(each_seconds(work, repeats=repeats, warm_up=warm_up, prepare=prepare))
+
+
+def each_seconds(
+    work: Callable[[], object],
+    *,
+    repeats: int,
+    warm_up: int = 0,
+    prepare: Callable[[], object] | None = None,
+) -> list[float]:
+    """The time of `work`, so many times."""
     seconds = []
     for turn in range(warm_up + repeats):
         if prepare is not None:
@@ -43,7 +54,7 @@ def median_seconds(
         del kept  # freed outside the stopwatch, as a garbage collector would
         if turn >= warm_up:
             seconds.append(took)
-    return statistics.median(seconds)
+    return seconds
 
 
 def per_second(batch: Callable[[], object], operations: int, *, at_least_seconds: float = 1.0) -> float:

@@ -10,8 +10,8 @@ is not under its stopwatch.
 import gc
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 from bench import measure
 from bench.pods_from_json import read_nodes, read_pods
@@ -37,18 +37,22 @@ NANO = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One workload planned: how long it took, and what came out. `reserved` are nodes on reserved capacity.
+    """One workload planned: how long it took each time, and what came out. `reserved` are nodes on reserved capacity.
 
     `first_seconds` is the first plan of all, for which the catalog had to be looked up.
     """
 
-    seconds: float
+    each_seconds: tuple[float, ...]
     first_seconds: float
     pods: int
     waiting: int
     nodes: int
     price: float
     reserved: int
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.each_seconds)
 
     @property
     def pods_per_second(self) -> float:
@@ -70,28 +74,35 @@ def problem(
     )
 
 
-@cache
 def planned(
-    name: str, *, min_values: int | None = None, preferences: PreferencePolicy = PreferencePolicy.RESPECT
+    name: str,
+    meanwhile: Callable[[], object] = lambda: None,
+    *,
+    min_values: int | None = None,
+    preferences: PreferencePolicy = PreferencePolicy.RESPECT,
 ) -> Planned:
-    """The median over runs, each from the same values; the first warms up, and stands alone if it took very long."""
+    """Some runs, something else, and as many runs again, each from the same values. What is to be compared with it goes
+    between: a machine's speed changes by the minute. The first run warms up, and stands alone if it took very long.
+    """
     asked = problem(world(name), min_values=min_values, preferences=preferences)
     shelf = Shelf()
     gc.collect()
     start = time.perf_counter()
     plan = rested(solve, asked, shelf)
-    first = seconds = time.perf_counter() - start
-    if seconds < PATIENCE:
-        seconds = measure.median_seconds(lambda: rested(solve, asked, shelf), repeats=REPEATS, warm_up=0)
-    return _told(plan, len(asked.snapshot.pending), seconds, first)
+    first = time.perf_counter() - start
+    repeats = REPEATS if first < PATIENCE else 0
+    each = measure.each_seconds(lambda: rested(solve, asked, shelf), repeats=repeats)
+    meanwhile()
+    each += measure.each_seconds(lambda: rested(solve, asked, shelf), repeats=repeats)
+    return _told(plan, len(asked.snapshot.pending), tuple(each) or (first,), first)
 
 
-def _told(plan: Plan, pods: int, seconds: float, first_seconds: float) -> Planned:
+def _told(plan: Plan, pods: int, each_seconds: tuple[float, ...], first_seconds: float) -> Planned:
     placed = sum(len(one.pods) for one in plan.claims) + sum(len(one.pods) for one in plan.placed)
     waiting = sum(len(one.pods) for one in plan.refused)
     assert placed + waiting == pods, f"of {pods} pods {placed} were placed and {waiting} refused"
     return Planned(
-        seconds,
+        each_seconds,
         first_seconds,
         pods,
         waiting,
