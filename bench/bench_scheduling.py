@@ -124,9 +124,11 @@ def _min_values() -> list[Row]:
 
 
 def _alone() -> list[Row]:
-    """What only we are asked: the peer takes from minutes to hours for these, or has no such question."""
-    reserved, distinct = planned("reserved-10000"), planned(f"distinct-{DISTINCT_PODS}")
-    what_if = planning.what_if()
+    """What only we are asked, each in a process of its own: the peer takes from minutes to hours for these, or has no
+    such question."""
+    reserved = measure.fresh(planned, "reserved-10000")
+    distinct = measure.fresh(planned, f"distinct-{DISTINCT_PODS}")
+    what_if = measure.fresh(planning.what_if)
     memory = measure.memory("bench.planning:settled")
     nodes, pods = f"{WHATIF_NODES:,}", f"{WHATIF_NODES * WHATIF_PODS_EACH:,}"
     distinct_label = f"{DISTINCT_PODS:,} distinct pods onto {DISTINCT_NODES:,} nodes"

@@ -16,10 +16,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from bench.report import ROOT
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MEGABYTE = 1_000_000
 
@@ -55,6 +61,13 @@ def each_seconds(
         if turn >= warm_up:
             seconds.append(took)
     return seconds
+
+
+def fresh(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `work` answers in a process of its own, as a controller has one: what other benchmarks left behind in this
+    one's memory is not in its way."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *args, **kwargs).result()
 
 
 def per_second(batch: Callable[[], object], operations: int, *, at_least_seconds: float = 1.0) -> float:

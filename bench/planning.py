@@ -76,7 +76,7 @@ def problem(
 
 def planned(
     name: str,
-    meanwhile: Callable[[], object] = lambda: None,
+    meanwhile: Callable[[], object] | None = None,
     *,
     min_values: int | None = None,
     preferences: PreferencePolicy = PreferencePolicy.RESPECT,
@@ -92,7 +92,8 @@ def planned(
     first = time.perf_counter() - start
     repeats = REPEATS if first < PATIENCE else 0
     each = measure.each_seconds(lambda: rested(solve, asked, shelf), repeats=repeats)
-    meanwhile()
+    if meanwhile is not None:
+        meanwhile()
     each += measure.each_seconds(lambda: rested(solve, asked, shelf), repeats=repeats)
     return _told(plan, len(asked.snapshot.pending), tuple(each) or (first,), first)
 
