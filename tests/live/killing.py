@@ -9,6 +9,7 @@ Events are told to people only and do not count.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,6 +21,16 @@ WRITES = ("create", "replace", "patch", "delete", "evict")
 
 class Killed(BaseException):
     """The process is no more."""
+
+
+def was_killed(task: asyncio.Task[None] | None) -> bool:
+    """Whether a process is dead, by our hand; one that died of anything else fails the test."""
+    if task is None or not task.done():
+        return False
+    died = task.exception()
+    assert isinstance(died, BaseExceptionGroup), died
+    assert died.split(Killed)[1] is None, "it died of something else"
+    return True
 
 
 class Mortal:

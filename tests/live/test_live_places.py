@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.live import objects
 from tests.live.live import Live
 from tests.live.test_live_disruption import up
 from tests.live.virtual_time import run
@@ -67,5 +68,73 @@ def test_a_pod_whose_room_was_given_to_others_has_to_be_planned_anew():
         async with Live() as live:
             await planned(live, cpu="1000")
             assert (seen(live).node, seen(live).state) == (None, PodState.PENDING)
+
+    run(scenario())
+
+
+def named(live: Live, node: str) -> None:
+    """The one pod that waits has the name of a node, as if somebody had bought that node for it."""
+    status = {"status": {"nominatedNodeName": node}}
+    live.edit(kinds.PODS, waiting(live)["metadata"]["name"], status, subresource="status", namespace="default")
+
+
+def test_a_pod_with_the_name_of_a_node_that_is_gone_is_planned_when_the_controller_starts():
+    """R7: nobody alive remembers the plan it was a part of."""
+
+    async def scenario() -> None:
+        async with Live() as live:
+            await live.stop()
+            live.pods(1, "waits")
+            await live.until(lambda: len(live.all(kinds.PODS)) == 1)
+            named(live, "gone")
+            await live.start()
+            await live.until(lambda: len(live.running()) == 1, 30)
+            assert len(live.claims()) == 1
+
+    run(scenario())
+
+
+def test_a_pod_given_the_name_of_a_node_that_is_not_there_is_planned_when_it_is_seen():
+    async def scenario() -> None:
+        async with Live() as live:
+            made = objects.pod("late")
+            made["metadata"]["labels"] = {"app": "waits"}
+            live.put(kinds.PODS, made)
+            named(live, "gone")
+            await live.until(lambda: len(live.running()) == 1, 30)
+
+    run(scenario())
+
+
+def test_a_pod_is_planned_anew_when_the_node_it_has_the_name_of_goes():
+    async def scenario() -> None:
+        async with Live() as live:
+            node = await planned(live, cpu="100m")
+            named(live, node)
+            live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 0}})
+            await live.until(lambda: len(live.all(kinds.PODS)) == 1)
+            await live.restart()
+            await live.settle()
+            assert (seen(live).node, seen(live).state) == (None, PodState.WAITING)
+            assert live.controller.provisioner.refused == 0
+            live.delete(kinds.NODE_CLAIMS, live.claim()["metadata"]["name"])
+            await live.until(lambda: not live.nodes(), 100)
+            await live.until(lambda: seen(live).state is PodState.PENDING, 5)
+            await live.until(lambda: live.controller.provisioner.refused == 1, 5)
+
+    run(scenario())
+
+
+def test_a_pod_that_something_else_holds_back_is_not_planned_whatever_its_node():
+    async def scenario() -> None:
+        async with Live() as live:
+            await live.stop()
+            live.pods(1, "waits", schedulingGates=[{"name": "example.com/not-yet"}])
+            await live.until(lambda: len(live.all(kinds.PODS)) == 1)
+            named(live, "gone")
+            await live.start()
+            await live.settle(20)
+            assert not live.claims()
+            assert seen(live).state is PodState.WAITING
 
     run(scenario())

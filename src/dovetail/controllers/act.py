@@ -20,7 +20,7 @@ from dovetail.api.kinds import Kind
 from dovetail.api.live import claims as claim_wire
 from dovetail.api.live import nodes as node_wire
 from dovetail.controllers.machines import Machines
-from dovetail.controllers.queue import Later
+from dovetail.controllers.supervision import Later
 from dovetail.core.effects import (
     Count,
     Create,

@@ -32,6 +32,8 @@ def declare(metrics: Metrics) -> None:
     counter(unhealthy, "Machines that AWS's own checks found unwell.", "category")
     missed = ("zone", "zone_id", "capacity_type", "reason")
     counter("cloudprovider_instance_launch_failures_total", "Pools a fleet could not be filled from.", *missed)
+    kept = "cloudprovider_instance_termination_failures_total"
+    counter(kept, "Machines that could not be ended.", "zone", "zone_id")
 
 
 class _Messages:
@@ -77,6 +79,9 @@ class AwsMetrics:
         about = {"zone": one.zone, "zone_id": one.zone_id, "capacity_type": one.capacity_type, "reason": one.reason}
         self._metrics.count("cloudprovider_instance_launch_failures_total", about)
 
+    def kept(self, zone: str, zone_id: str) -> None:
+        self._metrics.count("cloudprovider_instance_termination_failures_total", {"zone": zone, "zone_id": zone_id})
+
     def unhealthy(self, category: str) -> None:
         """`clouds.aws.upkeep.Habits.counted`."""
         self._metrics.count("interruption_instance_status_unhealthy_total", {"category": category})
@@ -90,4 +95,14 @@ def declare_ages(metrics: Metrics, ages: Callable[[], Iterable[tuple[str, float]
         lambda: (({"subject": subject}, age) for subject, age in ages()),
         "subject",
         prefix=_OURS,
+    )
+
+
+def declare_user_data(metrics: Metrics, sizes: Callable[[], Iterable[tuple[str, int]]]) -> None:
+    """How much of the user data that EC2 takes the classes need."""
+    metrics.gauge(
+        "ec2nodeclasses_userdata_bytes",
+        "User data of a class's machines, without what pools add.",
+        lambda: (({"nodeclass": name}, float(size)) for name, size in sizes()),
+        "nodeclass",
     )

@@ -21,9 +21,10 @@ from dovetail.api import kinds
 from dovetail.api.fields import Fields
 from dovetail.api.kinds import Kind
 from dovetail.api.live import meta
-from dovetail.clouds.port import ClassReport, CloudError, NodeClasses
+from dovetail.clouds.port import ClassReport, NodeClasses
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.queue import WorkQueue
+from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.core.effects import Ref, Say
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
@@ -94,15 +95,15 @@ class Classes:
                 group.create_task(self._swept(self.resolver), name="leftovers of node classes")
 
     async def _swept(self, resolver: NodeClasses) -> None:
-        while True:
-            await asyncio.sleep(SWEEP_SECONDS)
-            if not all(self.cluster.sees(one) for one in (kinds.NODE_CLAIMS, *self.cluster.classes)):
-                _log.info("nothing made for node classes is removed while not all of them and their claims are seen")
-                continue
-            try:
+        async def turn() -> float:
+            if all(self.cluster.sees(one) for one in (kinds.NODE_CLAIMS, *self.cluster.classes)):
                 await resolver.sweep([one.value for one in self.cluster.claims])
-            except CloudError as failed:
-                self.failed("sweep", failed)
+            else:
+                _log.info("nothing made for node classes is removed while not all of them and their claims are seen")
+            return SWEEP_SECONDS
+
+        await asyncio.sleep(SWEEP_SECONDS)
+        await keep_on(turn, partial(self.failed, "sweep"), Rest(SWEEP_SECONDS, SWEEP_SECONDS))
 
     # ---- one class
 

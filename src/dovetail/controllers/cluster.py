@@ -184,6 +184,10 @@ class Cluster:
         found = self.nodes.get(name)
         return found.value if found is not None else None
 
+    def is_expected(self, node: str) -> bool:
+        """Whether a node of this name is there, or is a claim that has no Node yet."""
+        return ("", node) in self.nodes or ("", node) in self.claims
+
     def nodes_of(self, provider_id: str) -> tuple[NodeObject, ...]:
         return tuple(one.value for one in self.nodes.by(PROVIDER, provider_id)) if provider_id else ()
 

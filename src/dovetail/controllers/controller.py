@@ -13,14 +13,14 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
 from dovetail.api import scheduler_config
 from dovetail.api.pod_stream import PodRecord
-from dovetail.clouds.port import Cloud, CloudError, keeper_of
+from dovetail.clouds.port import Cloud, keeper_of
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher, Window
 from dovetail.controllers.buffers import Buffers
@@ -51,6 +51,7 @@ from dovetail.controllers.settling import Settling
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.solving import aside
 from dovetail.controllers.static import Static
+from dovetail.controllers.supervision import Failures
 from dovetail.controllers.telling import Telling
 from dovetail.controllers.tending import Tending
 from dovetail.controllers.transitions import Transitions
@@ -60,16 +61,15 @@ from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.facts import Gates
 from dovetail.core.disruption.validation import SETTLING_SECONDS
 from dovetail.core.effects import Ref
-from dovetail.core.errors import BadInput
 from dovetail.core.instances import Instance
-from dovetail.core.nodeclaims import NodeClaim
+from dovetail.core.nodeclaims import NodeClaim, NodeObject
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.pods import PodState
 from dovetail.core.scheduling.problem import Options
 from dovetail.kube import pod_store, watch
 from dovetail.kube.client import Client
 from dovetail.kube.clock import Clock
-from dovetail.kube.errors import KubeError
+from dovetail.kube.decoding import Stored
 from dovetail.kube.watch import Source
 
 _log: Final = logging.getLogger(__name__)
@@ -120,6 +120,7 @@ class Controller:
         self.client = ReadOnly(client) if chosen.dry_run else client
         self.cloud = MeasuredCloud(cloud, telling.metrics, time.perf_counter)
         self.telling, self.choices = telling, chosen
+        self._failed = Failures(telling.count).of
         scope = Scope(cloud.node_class_kinds, chosen.overlays, chosen.buffers, by_owner=bool(chosen.spread.constraints))
         self.cluster = Cluster(scope, ServerTime(self.clock.wall))
         self.now = self.cluster.time.now
@@ -133,8 +134,8 @@ class Controller:
         self._make_keepers()
         self._make_planner(solve)
         heard = self.interruptions.heard
-        self.tending = Tending(self.cluster, self.hands, keeper_of(cloud), heard, _failed("upkeep"))
-        self.disrupting = assembled(self, beside, _failed)
+        self.tending = Tending(self.cluster, self.hands, keeper_of(cloud), heard, self._failed("upkeep"))
+        self.disrupting = assembled(self, beside, self._failed)
         self.claims.also = self.disrupting.keeper.kept
         self.interruptions.taken_over = self.disrupting.taken_over
         self._declare(telling.metrics)
@@ -145,8 +146,8 @@ class Controller:
         self.machines = Machines(
             self.cloud, self.catalogs, lambda: {one.name: one for one in self.snapshots.pools()}, now=now
         )
-        self.evictions = Evictions(client, cluster, self.pods, telling, _failed("evict"), now)
-        self.pools = Pools(cluster, self.snapshots, client, self.batcher.trigger, _failed("nodepool"), now)
+        self.evictions = Evictions(client, cluster, self.pods, telling, self._failed("evict"), now)
+        self.pools = Pools(cluster, self.snapshots, client, self.batcher.trigger, self._failed("nodepool"), now)
         hands = TellingHands if self.choices.dry_run else Hands
         self.hands = hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
 
@@ -159,18 +160,18 @@ class Controller:
         self.claims = Claims(
             *(cluster, hands, self.cloud, self.pods),
             *(self.nominations, self.settling, self.places),
-            *(replan, _failed("nodeclaim"), now),
+            *(replan, self._failed("nodeclaim"), now),
         )
-        self.layers = Layers(cluster, self.snapshots, self.catalogs, client, replan, _failed("catalog"), now)
+        self.layers = Layers(cluster, self.snapshots, self.catalogs, client, replan, self._failed("catalog"), now)
         classes = self.cloud.node_classes
-        self.classes = Classes(cluster, client, _failed("nodeclass"), classes, self.telling.say)
-        self.static = Static(cluster, hands, self.pods, _failed("static"), now)
-        self.upkeep = Upkeep(cluster, hands, self.cloud, _failed("upkeep"), now)
-        self.interruptions = Interruptions(cluster, hands, self.catalogs, _failed("interruption"), now)
-        self.buffers = Buffers(cluster, self.snapshots, client, replan, _failed("capacitybuffer"), now)
+        self.classes = Classes(cluster, client, self._failed("nodeclass"), classes, self.telling.say)
+        self.static = Static(cluster, hands, self.pods, self._failed("static"), now)
+        self.upkeep = Upkeep(cluster, hands, self.cloud, self._failed("upkeep"), now)
+        self.interruptions = Interruptions(cluster, hands, self.catalogs, self._failed("interruption"), now)
+        self.buffers = Buffers(cluster, self.snapshots, client, replan, self._failed("capacitybuffer"), now)
         self.times = PodTimes(self.telling.metrics, now)
         self.transitions = Transitions(cluster, self.telling, quiet=self.choices.dry_run)
-        self.protections = Protections(cluster, self.telling, _failed("pod"), now)
+        self.protections = Protections(cluster, self.telling, self._failed("pod"), now)
         self.costs = Costs(cluster, self.catalogs, self.telling.metrics, now)
 
     def _make_planner(self, solve: Solve) -> None:
@@ -184,7 +185,7 @@ class Controller:
             solve,
             self.batcher,
             self.buffers,
-            _failed("provisioning"),
+            self._failed("provisioning"),
             self.choices.options,
             decided=self.times.decided,
             lapsed=self.places.take_back,
@@ -200,6 +201,7 @@ class Controller:
         self.costs.declare()
         if self.choices.observe:
             NodeGauges(self.cluster, self.snapshots, self.now).declare(metrics)
+            self.costs.declare_nodes()
             self.times.declare()
 
     async def run(self) -> None:
@@ -259,6 +261,7 @@ class Controller:
         for part in listeners:
             part.listen()
         one.pods.listen(self._pod_changed)
+        one.nodes.listen(self._node_changed)
         one.pods.listen(self.times.changed)
         for pod in one.pods:
             self.times.changed(None, pod)
@@ -290,12 +293,21 @@ class Controller:
             # Its machine is up, and the scheduler would rather say something of the pod than bind it.
             self.settling.stir()
 
+    def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
+        """Those who wait with the name of a node that goes have to be planned anew, whoever gave it to them."""
+        going = new is None or new.value.is_deleting
+        if going and old is not None and self.cluster.pods.nominated(old.value.name):
+            self.batcher.trigger()
+
     def _still_waits(self, pod: PodRecord) -> bool:
-        """Whether it is ours to plan: one that has the name of the node bought for it still is."""
+        """Whether it is ours to plan: one that has the name of the node bought for it still is, and so is one that has
+        the name of a node that is gone."""
         if pod.state is PodState.PENDING:
             return True
-        known = self.nominations.get(pod.key) if pod.state is PodState.WAITING and pod.rare.nominated else None
-        return known is not None and known.uid == pod.uid
+        if not pod.rare.nominated:
+            return False
+        known = self.nominations.get(pod.key)
+        return (known is not None and known.uid == pod.uid) or not self.cluster.is_expected(pod.rare.nominated)
 
 
 class _Listens(Protocol):
@@ -329,11 +341,3 @@ class _Learned:
         one = self._controller
         refs = (one.cluster.pod_ref(nominated.pod) for nominated in one.nominations.on(claim))
         return [ref for ref in refs if ref is not None]
-
-
-def _failed(what: str) -> Callable[[Hashable, Exception], None]:
-    def told(key: Hashable, problem: Exception) -> None:
-        known = isinstance(problem, CloudError | KubeError | BadInput)
-        _log.warning("%s %s: %s", what, key, problem, exc_info=None if known else problem)
-
-    return told

@@ -1,7 +1,12 @@
-"""What each pool costs an hour, by the catalog as it is now (§5.3)."""
+"""What each pool and each node costs an hour, by the catalog as it is now (§5.3), and who says so.
+
+A price is as old as the day on which its source last said it; a figure nobody has confirmed for a month is worth less
+than one of today, and both look alike in a sum.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -11,11 +16,13 @@ from dovetail.controllers.metrics import Metrics, Sample
 from dovetail.core import labels
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.layers import Catalog
-from dovetail.core.catalog.prices import NANO
+from dovetail.core.catalog.prices import NANO, Price
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import NodeClaim
 
 ERRORS = "nodepools_cost_tracker_errors_total"
+_OURS = "dovetail_"
+_NODE = ("node_name", "nodepool", "instance_type", "zone", "capacity_type", "source")
 
 
 @dataclass(slots=True)
@@ -29,6 +36,33 @@ class Costs:
 
     def declare(self) -> None:
         self.metrics.gauge("nodepools_cost_total", "Dollars an hour for a pool's machines.", self._costs, "nodepool")
+
+    def declare_nodes(self) -> None:
+        """Series for each node."""
+        gauge = self.metrics.gauge
+        gauge("node_price", "Dollars an hour for each node, and who says so.", self._prices, *_NODE, prefix=_OURS)
+        about = "Since the day on which a node's price was last said."
+        gauge("node_price_age_seconds", about, self._ages, *_NODE, prefix=_OURS)
+
+    def _prices(self) -> Iterator[Sample]:
+        for told, price in self._priced():
+            yield told, price.nanodollars / NANO
+
+    def _ages(self) -> Iterator[Sample]:
+        for told, price in self._priced():
+            since = _moment(price.source.as_of)
+            if since is not None:
+                yield told, max(0.0, self.now() - since)
+
+    def _priced(self) -> Iterator[tuple[dict[str, str], Price]]:
+        """Every node with a price."""
+        for held in tuple(self.cluster.pools):
+            record = held.value
+            catalog = self._catalog(record)
+            for claim in tuple(self.cluster.claims_of_pool(record.name)) if catalog is not None else ():
+                price = price_of(catalog, claim) if catalog is not None and claim.node_name else None
+                if price is not None:
+                    yield _about(claim, record.name, price), price
 
     def _costs(self) -> Iterator[Sample]:
         self._unpriced &= {one.value.name for one in self.cluster.claims}
@@ -54,14 +88,28 @@ class Costs:
         if found is None and claim.name not in self._unpriced:
             self._unpriced.add(claim.name)
             self.metrics.count(ERRORS, {"nodepool": pool})
-        return found or 0
+        return found.nanodollars if found is not None else 0
 
 
-def price_of(catalog: Catalog, claim: NodeClaim) -> int | None:
+def price_of(catalog: Catalog, claim: NodeClaim) -> Price | None:
     told = claim.meta.labels
     kind = catalog.types.get(told.get(labels.INSTANCE_TYPE, ""))
     wanted = (told.get(labels.ZONE), told.get(labels.CAPACITY_TYPE))
     for row in kind.offerings if kind is not None else ():
         if row.price is not None and (row.zone, row.capacity_type) == wanted:
-            return row.price.nanodollars
+            return row.price
     return None
+
+
+def _about(claim: NodeClaim, pool: str, price: Price) -> dict[str, str]:
+    told = claim.meta.labels
+    keys = (labels.INSTANCE_TYPE, labels.ZONE, labels.CAPACITY_TYPE)
+    values = (claim.node_name, pool, *(told.get(key, "") for key in keys), str(price.source.kind))
+    return dict(zip(_NODE, values, strict=True))
+
+
+def _moment(date: str | None) -> float | None:
+    try:
+        return dt.datetime.fromisoformat(date or "").replace(tzinfo=dt.UTC).timestamp()
+    except ValueError:
+        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.controllers import aws_metrics, costs, dry_run, transitions
+from dovetail.controllers import aws_metrics, costs, dry_run, supervision, transitions
 from dovetail.controllers.disruption import deletion_costs, reboots, telling
 from dovetail.controllers.metrics import Metrics
 
@@ -45,5 +45,6 @@ def declare(metrics: Metrics) -> Metrics:
     reboots.declare(metrics)
     deletion_costs.declare(metrics)
     aws_metrics.declare(metrics)
+    supervision.declare(metrics, OURS)
     counter(dry_run.METRIC, "What a dry run would have done.", "effect", prefix=OURS)
     return metrics

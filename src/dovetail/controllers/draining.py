@@ -16,8 +16,9 @@ from dovetail.api.fields import Fields
 from dovetail.api.pod_stream import PodRecord
 from dovetail.api.volumes import claims_of
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.queue import Later, WorkQueue
+from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.controllers.supervision import Later
 from dovetail.core.effects import Count, Evict, Ref, Say
 from dovetail.core.lifecycle import drain, protection, static
 from dovetail.core.lifecycle.drain import DrainPod

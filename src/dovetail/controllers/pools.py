@@ -7,7 +7,7 @@ its nodes changes: a thousand nodes that come up together are one write, not a t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -117,11 +117,15 @@ class Pools:
 
     def _class_state(self, ref: NodeClassRef) -> ClassState | None:
         for kind, store in self.cluster.classes.items():
-            held = store.get(ref.name) if (kind.group, kind.name) == (ref.group, ref.kind) else None
+            if (kind.group, kind.name) != (ref.group, ref.kind):
+                continue
+            held = _only(store, ref.name) if kind.namespaced else store.get(ref.name)
             if held is not None:
                 about = held.value.map("metadata")
                 generation = about.whole("generation", 0, 2**53) or 0
-                return ClassState(_ready(held.value), about.has("deletionTimestamp"), generation)
+                # A class in a namespace is a template, which says nothing of itself.
+                ready = conditions.true("Ready") if kind.namespaced else _ready(held.value)
+                return ClassState(ready, about.has("deletionTimestamp"), generation)
         return None
 
     def _health_judged(self, record: PoolRecord, generation: int) -> PoolRecord:
@@ -171,6 +175,12 @@ class Pools:
 
 def _is_usable(held: Any) -> bool:
     return bool(held.value.pool.ready)
+
+
+def _only(store: Iterable[Any], name: str) -> Any:
+    """The one of this name, whatever its namespace; pools cannot say which of several they mean."""
+    found = [one for one in store if one.key[1] == name]
+    return found[0] if len(found) == 1 else None
 
 
 def _ready(wire: Fields) -> Condition | None:

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
 from dovetail.clouds.port import CloudError
@@ -22,8 +23,8 @@ from dovetail.controllers.batching import Batcher
 from dovetail.controllers.buffers import Buffers, is_virtual
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.nominations import Nomination, Nominations
-from dovetail.controllers.queue import Later
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.controllers.supervision import Later, Rest, keep_on
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.effects import Count, Create, Observe, Ref, Say
@@ -101,13 +102,20 @@ class Provisioner:
     async def run(self) -> None:
         """Plan every batch until cancelled."""
         await self.cluster.synced()
-        while True:
-            await self.batcher.batch()
-            if not await self._tried():
-                await asyncio.sleep(RETRY_SECONDS)
+        await keep_on(self._turn, partial(self.failed, "plan"), Rest(RETRY_SECONDS, REFUSED_SECONDS))
+
+    async def _turn(self) -> float:
+        """One batch; what could not be planned to the end is a batch again."""
+        await self.batcher.batch()
+        done = False
+        try:
+            done = await self.once()
+        finally:
+            if not done:
                 self.batcher.trigger()
-            elif self._waiting or len(self.nominations):
-                self._later()
+        if done and (self._waiting or len(self.nominations)):
+            self._later()
+        return 0.0 if done else RETRY_SECONDS
 
     def _later(self) -> None:
         """Pods that were refused are planned again from time to time: prices move, shortages end. So are those the
@@ -116,17 +124,6 @@ class Provisioner:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(REFUSED_SECONDS, self.batcher.trigger)
-
-    async def _tried(self) -> bool:
-        try:
-            return await self.once()
-        except (CloudError, KubeError) as failed:
-            self.failed("plan", failed)
-        except Later:
-            _log.debug("planning waits for the lease")
-        except Exception as fault:  # noqa: BLE001 - a fault of ours must not end every other loop
-            self.failed("plan", fault)
-        return False
 
     async def once(self) -> bool:
         """Plan what waits now; False if it has to be tried again."""

@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Final, Generic, TypeVar
+
+from dovetail.controllers.supervision import Rest, attempted
 
 Key = TypeVar("Key", bound=Hashable)
 
 FIRST_RETRY: Final = 0.2
 LAST_RETRY: Final = 60.0
-
-
-class Later(Exception):
-    """Nothing is wrong, it is only too early: look again after a while that doubles, and tell nobody."""
 
 
 class WorkQueue(Generic[Key]):
@@ -36,7 +35,7 @@ class WorkQueue(Generic[Key]):
         """`handle` returns in how many seconds to look again, None for not before something happens."""
         self._handle = handle
         self._failed = failed
-        self._first, self._last = first_retry, last_retry
+        self._rest = Rest(first_retry, last_retry)
         self._due: deque[Key] = deque()
         self._waiting: set[Key] = set()
         self._busy: set[Key] = set()
@@ -126,21 +125,15 @@ class WorkQueue(Generic[Key]):
                     self._idle.set()
 
     async def _one(self, key: Key) -> None:
-        try:
-            again = await self._handle(key)
-        except Later:
-            again = self._backed_off(key)
-        except Exception as problem:  # noqa: BLE001  (the supervisor: one object's trouble never stops the others)
-            self._failed(key, problem)
-            again = self._backed_off(key)
+        done = await attempted(partial(self._handle, key), partial(self._failed, key))
+        if done is None:
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            again: float | None = self._rest.after(count)
         else:
             self._failures.pop(key, None)
+            again = done.value
         if again is not None and key not in self._again:
             self.add(key, max(again, 1e-6))
-
-    def _backed_off(self, key: Key) -> float:
-        count = self._failures[key] = self._failures.get(key, 0) + 1
-        return float(min(self._first * 2 ** min(count - 1, 30), self._last))
 
     async def drained(self) -> None:
         """Return once nothing is due and nobody is at work; looks planned for later do not count."""

@@ -26,7 +26,8 @@ from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
 from dovetail.core.resources import Resources
 from dovetail.core.snapshot import Snapshot
-from dovetail.kube.store import Store
+from dovetail.kube.pod_store import NOMINATED
+from dovetail.kube.store import Key, Store
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
@@ -177,9 +178,12 @@ class Snapshots:
         staying = {one.name for one in held if not one.leaving} if self._moves else set()
         names = self._names()
         budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
+        stranded = self._stranded(held)
         every = self._cluster.pods.pods(self.surroundings())
         room = self._room(held, every, names)
         for pod in every:
+            if stranded and (pod.namespace, pod.name) in stranded:
+                pod = replace(pod, state=PodState.PENDING)
             if pod.state in _UNBOUND and self._nominations:
                 yield self._as_planned(pod, names, leaving, room)
             elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
@@ -188,6 +192,14 @@ class Snapshots:
                 yield self._staying(pod, budgets)
             else:
                 yield pod
+
+    def _stranded(self, held: tuple[Node, ...]) -> frozenset[Key]:
+        """Pods that got the name of a node that is gone, or going, from somebody who may not remember them: they wait
+        for a node as any other, though the scheduler may not look at them for minutes."""
+        if not self._cluster.pods.values(NOMINATED):
+            return frozenset()
+        staying = {one.name for one in held if not one.leaving}
+        return frozenset(pod.key for pod in self._cluster.pods.stranded(staying))
 
     def _names(self) -> Mapping[str, str]:
         """What a target is called by now: a claim that has registered goes by its Node's name."""

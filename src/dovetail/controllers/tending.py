@@ -6,22 +6,20 @@ for gone.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from dovetail.api import kinds
 from dovetail.clouds.port import Keeper, Notice
 from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.queue import Later
+from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.core.lifecycle.relabelling import relabelled
 from dovetail.kube.errors import KubeError
 
 SECONDS: Final = 60.0
-_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -36,17 +34,8 @@ class Tending:
 
     async def run(self) -> None:
         """At once, and then whenever the cloud says; for a cloud that does not ask for it, never."""
-        while self.keeper is not None:
-            again = SECONDS
-            try:
-                again = await self.once(self.keeper)
-            except Later:
-                _log.debug("machines are looked at again when the lease is back")
-            except KubeError as failed:
-                self.failed("machines", failed)
-            except Exception as fault:  # noqa: BLE001 - a fault of ours must not end every other loop
-                self.failed("machines", fault)
-            await asyncio.sleep(again)
+        if self.keeper is not None:
+            await keep_on(partial(self.once, self.keeper), partial(self.failed, "machines"), Rest(SECONDS, SECONDS))
 
     async def once(self, keeper: Keeper) -> float:
         """When to look again."""

@@ -12,17 +12,17 @@ import logging
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from dovetail.api import kinds
 from dovetail.clouds.port import Cloud, CloudError
 from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.queue import Later
+from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.core.effects import Return, Step
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import upkeep
-from dovetail.kube.errors import KubeError
 
 SECONDS: Final = 120.0
 _log: Final = logging.getLogger(__name__)
@@ -41,16 +41,11 @@ class Upkeep:
 
     async def run(self) -> None:
         """At once, since whoever ran before may have died while buying; then every two minutes."""
-        while True:
-            try:
-                await self.once()
-            except (CloudError, KubeError) as failed:
-                self.failed(self.cloud.name, failed)
-            except Later:
-                _log.debug("garbage collection waits for the lease")
-            except Exception as fault:  # noqa: BLE001 - a fault of ours must not end every other loop
-                self.failed(self.cloud.name, fault)
-            await asyncio.sleep(self.every)
+        await keep_on(self._turn, partial(self.failed, self.cloud.name), Rest(self.every, self.every))
+
+    async def _turn(self) -> float:
+        await self.once()
+        return self.every
 
     async def once(self) -> None:
         if not all(self.cluster.sees(one) for one in (kinds.NODE_CLAIMS, kinds.NODES)):

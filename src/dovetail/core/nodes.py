@@ -19,6 +19,9 @@ EPHEMERAL: Final = (
     Taint("node.cloudprovider.kubernetes.io/uninitialized", Effect.NO_SCHEDULE, "true"),
     Taint("karpenter.sh/unregistered", Effect.NO_EXECUTE),
 )
+#: What a node carries that will be given up soon: the scheduler puts pods there only if there is nowhere else. Plans
+#: look through it, or they would rather buy a machine.
+GOES_SOON: Final = Taint("dovetail.dev/goes-soon", Effect.PREFER_NO_SCHEDULE)
 READINESS_PREFIX: Final = "readiness.k8s.io/"
 
 
@@ -55,8 +58,8 @@ class Node:
     def effective_taints(self) -> tuple[Taint, ...]:
         """The taints that will still be there once the node is up."""
         if self.ready or self.pool is None:
-            return self.taints
-        passing = (*EPHEMERAL, *self.startup_taints)
+            return tuple(one for one in self.taints if one != GOES_SOON) if GOES_SOON in self.taints else self.taints
+        passing = (*EPHEMERAL, GOES_SOON, *self.startup_taints)
         return tuple(
             taint
             for taint in self.taints

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from dovetail.controllers.disruption.reboots import Reboots
 from dovetail.controllers.disruption.said import Said
 from dovetail.controllers.disruption.telling import Teller
 from dovetail.controllers.disruption.worlds import Worlds
+from dovetail.controllers.supervision import Failed
 from dovetail.core.conditions import Status
 from dovetail.core.disruption import expiring
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, Action, RepairPolicies, RepairPolicy, checked
@@ -63,74 +64,97 @@ class Disrupting:
                 group.create_task(self.costs.run(), name="deletion costs")
 
 
-Failed = Callable[[Hashable, Exception], None]
-
-
 def assembled(one: Controller, beside: Beside, failed: Callable[[str], Failed]) -> Disrupting:
     """Over one controller, whose other parts are there already."""
-    cluster, now, chosen, look = one.cluster, one.now, one.choices, one.claims.look_at_claim
-    said = Said(cluster, one.snapshots, one.buffers)
-    gates = replace(chosen.gates, static_capacity=chosen.static)
-    repairs = repairs_of(one.cloud.repair_policies) if gates.node_repair else NO_REPAIRS
-    if chosen.legacy_repair:
-        gates = replace(gates, node_repair=False)
-    worlds = Worlds(
-        cluster,
-        one.snapshots,
-        one.buffers,
-        one.nominations,
-        one.moves,
-        said,
-        one.provisioner.problem,
-        gates,
-        repairs,
-        chosen.disruption_budgets,
-        now,
+    parts = _Parts(one, failed)
+    loop = parts.loop(beside)
+    parts.connect(loop)
+    DisruptionGauges(parts.teller).declare(one.telling.metrics)
+    return Disrupting(
+        parts.said, parts.worlds, parts.keeper, parts.carrier, loop, TakenOver(loop), parts.deletion_costs(loop)
     )
-    marks, teller, reboots = (
-        Marks(),
-        Teller(one.telling, _uids(cluster), now),
-        Reboots(one.hands, one.cloud, one.pods, now),
-    )
-    worlds.reboots = reboots.times
-    keeper = Keeper(
-        cluster,
-        one.snapshots,
-        one.catalogs,
-        worlds,
-        marks,
-        one.hands,
-        one.cloud,
-        reboots,
-        look,
-        failed("nodeclaim"),
-        now,
-    )
-    carrier = Carrier(cluster, one.hands, marks, one.moves, teller, reboots, look, failed("command"), now)
-    loop = Disruption(
-        worlds,
-        carrier,
-        teller,
-        beside,
-        lambda: all(cluster.sees(kind) for kind in _SEEN),
-        failed("disruption"),
-        now,
-        chosen.dry_run,
-        chosen.settling,
-    )
-    one.claims.patience = expiring.PATIENCE if gates.staggered_expiry else 0.0
-    keeper.legacy = repairs if chosen.legacy_repair else NO_REPAIRS
-    carrier.ended, carrier.came_up = loop.trigger, loop.memory.came_up
-    carrier.objection = lambda command, node: second_look.objection(command, node, cluster, now())
-    if chosen.dry_run:
-        # Nothing is written, so nobody hears of it by a watch.
-        keeper.stirred, worlds.as_said = loop.trigger, keeper.as_said
-    DisruptionGauges(teller).declare(one.telling.metrics)
-    costs = None
-    if gates.writes_deletion_cost:
-        costs = DeletionCosts(cluster, one.client, loop, one.telling, failed("pod"))
+
+
+class _Parts:
+    """What decides and what acts, in the order in which they need one another."""
+
+    def __init__(self, one: Controller, failed: Callable[[str], Failed]) -> None:
+        self._one, self._failed = one, failed
+        cluster, now = one.cluster, one.now
+        self.gates = replace(one.choices.gates, static_capacity=one.choices.static)
+        self.repairs = repairs_of(one.cloud.repair_policies) if self.gates.node_repair else NO_REPAIRS
+        if one.choices.legacy_repair:
+            self.gates = replace(self.gates, node_repair=False)
+        self.marks = Marks()
+        self.said = Said(cluster, one.snapshots, one.buffers)
+        self.teller = Teller(one.telling, _uids(cluster), now)
+        self.reboots = Reboots(one.hands, one.cloud, one.pods, now)
+        self.worlds = self._worlds()
+        self.keeper = self._keeper()
+        self.carrier = self._carrier()
+
+    def _worlds(self) -> Worlds:
+        """What is decided from."""
+        one = self._one
+        found = Worlds(
+            *(one.cluster, one.snapshots, one.buffers, one.nominations, one.moves, self.said),
+            *(one.provisioner.problem, self.gates, self.repairs, one.choices.disruption_budgets, one.now),
+        )
+        found.reboots = self.reboots.times
+        return found
+
+    def _keeper(self) -> Keeper:
+        """What keeps claims telling the truth about themselves."""
+        one = self._one
+        found = Keeper(
+            *(one.cluster, one.snapshots, one.catalogs, self.worlds, self.marks, one.hands, one.cloud, self.reboots),
+            *(one.claims.look_at_claim, self._failed("nodeclaim"), one.now),
+        )
+        found.legacy = self.repairs if one.choices.legacy_repair else NO_REPAIRS
+        return found
+
+    def _carrier(self) -> Carrier:
+        """What carries commands out."""
+        one = self._one
+        found = Carrier(
+            *(one.cluster, one.hands, self.marks, one.moves, self.teller, self.reboots),
+            *(one.claims.look_at_claim, self._failed("command"), one.now),
+        )
+        found.objection = lambda command, node: second_look.objection(command, node, one.cluster, one.now())
+        return found
+
+    def loop(self, beside: Beside) -> Disruption:
+        """What says when to decide."""
+        cluster, chosen = self._one.cluster, self._one.choices
+        return Disruption(
+            *(self.worlds, self.carrier, self.teller, beside),
+            lambda: all(cluster.sees(kind) for kind in _SEEN),
+            *(self._failed("disruption"), self._one.now, chosen.dry_run, chosen.settling),
+        )
+
+    def connect(self, loop: Disruption) -> None:
+        """Who is told by whom, once everybody is there."""
+        self._one.claims.patience = expiring.PATIENCE if self.gates.staggered_expiry else 0.0
+        self.carrier.ended, self.carrier.came_up = loop.trigger, loop.memory.came_up
+        loop.expected = self._expect
+        if self._one.choices.dry_run:
+            # Nothing is written, so nobody hears of it by a watch.
+            self.keeper.stirred, self.worlds.as_said = loop.trigger, self.keeper.as_said
+
+    def _expect(self, claims: frozenset[str]) -> None:
+        for name in self.marks.expect(claims):
+            claim = self._one.cluster.claim(name)
+            if claim is not None:
+                self._one.claims.look_at_claim(claim)
+
+    def deletion_costs(self, loop: Disruption) -> DeletionCosts | None:
+        """Only where they are ours to write."""
+        if not self.gates.writes_deletion_cost:
+            return None
+        one = self._one
+        costs = DeletionCosts(one.cluster, one.client, loop, one.telling, self._failed("pod"))
         costs.declare(one.telling.metrics)
-    return Disrupting(said, worlds, keeper, carrier, loop, TakenOver(loop), costs)
+        return costs
 
 
 def _uids(cluster: Cluster) -> Callable[[str], str]:

@@ -26,7 +26,8 @@ from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.disruption.reboots import Reboots
 from dovetail.controllers.disruption.resting import Resting
 from dovetail.controllers.disruption.telling import Teller
-from dovetail.controllers.queue import Later, WorkQueue
+from dovetail.controllers.queue import WorkQueue
+from dovetail.controllers.supervision import Later
 from dovetail.core.disruption import orchestration
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.orchestration import Next, Running, Seen
@@ -49,6 +50,8 @@ class Started:
     running: Running
     claims: dict[str, str]
     ordered: bool = False
+    #: What its replacements say of it to whoever comes after us.
+    note: str = ""
     #: Why it is being undone, "" while it is not.
     failure: str = ""
 
@@ -116,11 +119,12 @@ class Carrier:
         """Whether one of its nodes is given up already."""
         return any(one.claim.name in self._by_claim for one in command.candidates)
 
-    def start(self, command: Command, drain_by: float | None = None) -> None:
-        """From now on its nodes are marked and its pods spoken for; from `drain_by` on they go in any case."""
+    def start(self, command: Command, drain_by: float | None = None, note: str = "") -> None:
+        """From now on its nodes are marked and its pods spoken for; from `drain_by` on they go in any case. `note` is
+        written on what it buys."""
         self._numbers += 1
         number, claims = self._numbers, {one.name: one.claim.name for one in command.candidates}
-        self._started[number] = Started(Running(command, self.now(), drain_by=drain_by), claims)
+        self._started[number] = Started(Running(command, self.now(), drain_by=drain_by), claims, note=note)
         self._by_claim.update(dict.fromkeys(claims.values(), number))
         self.teller.started(command)
         self._queue.add(number)
@@ -216,7 +220,7 @@ class Carrier:
         command = started.command
         try:
             for planned in tuple(ordering.wanted(command))[len(started.running.claims) :]:
-                name = await ordering.ordered(planned, command, self.cluster, self.hands)
+                name = await ordering.ordered(planned, ordering.About(command, started.note), self.cluster, self.hands)
                 self._by_claim[name] = number
                 started.running = replace(started.running, claims=(*started.running.claims, name))
                 self.moves.order(name)
@@ -304,6 +308,14 @@ class Carrier:
             seen = self._seen(name)
             if seen is not Seen.COMING or started.failure:
                 self.came_up(planned.pool, seen is Seen.UP, self.now())
+                self._note_failure(started, planned.pool, seen)
+
+    def _note_failure(self, started: Started, pool: str, seen: Seen) -> None:
+        """One that did not come up leaves nothing behind: the first claim that stays in its stead says so."""
+        left = (claim for name, claim in started.claims.items() if name not in started.running.drained)
+        first = next(left, None)
+        if seen is not Seen.UP and first is not None:
+            self.marks.note_failure(first, pool, self.now())
 
     def _deletions(self, names: Iterable[str]) -> Iterable[Delete]:
         for name in names:

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.api.pod_stream import PodRecord
 from dovetail.controllers.cluster import Cluster
 from dovetail.core.nodeclaims import NodeClaim, NodeObject
+from dovetail.core.nodes import GOES_SOON
 from dovetail.kube.decoding import Stored
 
 
@@ -44,7 +45,8 @@ def node_changed(old: Stored[NodeObject], new: Stored[NodeObject]) -> bool:
 
 def _node(node: NodeObject) -> NodeObject:
     held = tuple(replace(one, message="", generation=0) for one in node.conditions)
-    return replace(node, meta=replace(node.meta, version=""), conditions=held)
+    taints = tuple(one for one in node.taints if one != GOES_SOON)
+    return replace(node, meta=replace(node.meta, version=""), conditions=held, taints=taints)
 
 
 def claim_changed(old: Stored[NodeClaim], new: Stored[NodeClaim]) -> bool:

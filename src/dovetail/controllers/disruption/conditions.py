@@ -82,7 +82,7 @@ class Keeper:
             self._asked.pop(old.value.name, None)
             self.reboots.forget(old.value)
             self._ended.discard(old.value.meta.uid)
-            self.marks.drop((old.value.name,))
+            self.marks.forget(old.value.name)
 
     # ---- one claim
 
@@ -135,6 +135,9 @@ class Keeper:
                 effects.append(SaveNode(node, shall_be))
         if after.conditions != claim.conditions:
             effects.append(SaveClaim(claim, after, locked=True))
+        noted = self.marks.noted(after)
+        if noted is not after:
+            effects.append(SaveClaim(after, noted))
         return Step(tuple(effects), step.again)
 
     def _pool(self, claim: NodeClaim) -> NodePool | None:

@@ -9,12 +9,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from dovetail.api import kinds
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.disruption.loop import Disruption
+from dovetail.controllers.disruption.loop import LONGEST_REST_SECONDS, Disruption
 from dovetail.controllers.metrics import Metrics, Sample
+from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.controllers.telling import Telling
 from dovetail.core.disruption import deletion_costs
 from dovetail.core.disruption.deletion_costs import ANNOTATION, Patch, Written
@@ -56,13 +58,13 @@ class DeletionCosts:
             yield {"nodepool": pool}, float(count)
 
     async def run(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            if self.loop.is_ready() and self._seen != self.loop.changes:
-                try:
-                    await self.once()
-                except Exception as failed:  # noqa: BLE001  (the supervisor: hints to others end nothing else)
-                    self.failed("deletion costs", failed)
+        await asyncio.sleep(SECONDS)
+        await keep_on(self._turn, partial(self.failed, "deletion costs"), Rest(SECONDS, LONGEST_REST_SECONDS))
+
+    async def _turn(self) -> float:
+        if self.loop.is_ready() and self._seen != self.loop.changes:
+            await self.once()
+        return SECONDS
 
     async def once(self) -> None:
         """Write what is to be written now."""

@@ -6,18 +6,17 @@ Notices of one moment are planned together: a market that takes one machine back
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from dovetail.clouds.port import CloudError
 from dovetail.controllers.disruption.loop import Disruption
+from dovetail.controllers.supervision import attempted
 from dovetail.core.disruption import interrupting
 from dovetail.core.disruption.facts import World
 from dovetail.core.disruption.interrupting import Interrupted, Warned
 from dovetail.core.scheduling.shelf import Shelf
 
-_log: Final = logging.getLogger(__name__)
 #: Notices that come within so long of the first are planned with it.
 TOGETHER_SECONDS: Final = 0.1
 
@@ -44,16 +43,14 @@ class TakenOver:
     async def _plan(self) -> frozenset[str]:
         await asyncio.sleep(TOGETHER_SECONDS)
         warned, self._warned, self._planned = self._warned, {}, None
-        try:
-            world = self.loop.world()
-            found = await self.loop.beside(self._commands, world, warned)
-        except CloudError as failed:
-            _log.warning("machines that are taken away end without a replacement: %s", failed)
-            return frozenset()
-        except Exception as fault:  # noqa: BLE001  (the cloud does not wait: without a plan they are drained at once)
-            self.loop.failed("machines that are taken away", fault)
-            return frozenset()
-        return self._started(world, found)
+        # The cloud does not wait: without a plan they are drained at once.
+        failed = partial(self.loop.failed, "machines that are taken away, which end without a replacement")
+        done = await attempted(partial(self._taken, warned), failed)
+        return frozenset() if done is None else done.value
+
+    async def _taken(self, warned: dict[str, Warned]) -> frozenset[str]:
+        world = self.loop.world()
+        return self._started(world, await self.loop.beside(self._commands, world, warned))
 
     def _commands(self, world: World, warned: dict[str, Warned]) -> tuple[Interrupted, ...]:
         of = {one.claim.name: name for name, one in world.machines.items() if one.claim is not None}

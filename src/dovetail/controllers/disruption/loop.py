@@ -4,8 +4,8 @@
 
 A pass looks at the whole cluster, beside the event loop. It is made when something changed that it could see, once the
 change has settled for a moment, and never so often that it takes more than a share of the time. A command that saves
-money is kept until its time has come and judged again then; its nodes are spoken for meanwhile. If nothing changed in
-between, what was found still holds.
+money is kept until its time has come and budgets have room for it, and judged again then; its nodes are spoken for
+meanwhile, and say that they would rather have no pods. If nothing changed in between, what was found still holds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,23 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from dovetail.clouds.port import CloudError
 from dovetail.controllers.disruption import worlds
 from dovetail.controllers.disruption.carrying import Carrier
+from dovetail.controllers.disruption.memory import Memory
 from dovetail.controllers.disruption.telling import Teller
-from dovetail.controllers.disruption.worlds import Memory, Worlds
+from dovetail.controllers.disruption.worlds import Worlds
+from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.core.disruption import passes, validation
 from dovetail.core.disruption.again import Judgements
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.refusals import Code, Refusal
+from dovetail.core.disruption.validation import Again, Turn
 from dovetail.core.scheduling.shelf import Shelf
 from dovetail.kube.errors import KubeError
 
@@ -64,6 +69,8 @@ class Kept:
     due: float
     #: From when on it may be judged otherwise though nothing happens: a window closes.
     holds_until: float = float("inf")
+    #: Its time had come, and budgets had no room for it.
+    is_ready: bool = False
 
 
 @dataclass(slots=True)
@@ -82,6 +89,8 @@ class Disruption:
     settling: float = validation.SETTLING_SECONDS
     #: Told of every command that is started.
     started: Callable[[Command], None] = lambda command: None
+    #: Told of the claims that will be given up soon, whenever those may be others.
+    expected: Callable[[frozenset[str]], None] = lambda claims: None
     memory: Memory = field(default_factory=Memory)
     kept: list[Kept] = field(default_factory=list)
     #: How many changes there have been that a decision could see.
@@ -117,27 +126,27 @@ class Disruption:
     # ---- when
 
     async def run(self) -> None:
-        rest = LOOK_SECONDS
-        while True:
-            try:
-                await self._woken()
-                if not self.is_ready():
-                    # Part of the cluster is out of sight: nothing is decided from what is not known.
-                    await asyncio.sleep(BLIND_SECONDS)
-                    continue
-                self._busy = True
-                await self.once()
-                rest = LOOK_SECONDS
-            except (CloudError, KubeError) as failed:
-                self.failed("pass", failed)
-                self._wake = asyncio.get_running_loop().time() + LOOK_SECONDS
-            except Exception as fault:  # noqa: BLE001  (the supervisor: what breaks a pass must not end everything else)
-                self.failed("pass", fault)
-                self._known, self._shelf, self._wake = Judgements(), Shelf(), 0.0
-                await asyncio.sleep(rest)
-                rest = min(2 * rest, LONGEST_REST_SECONDS)
-            finally:
-                self._busy = False
+        await keep_on(self._turn, self._broke, Rest(LOOK_SECONDS, LONGEST_REST_SECONDS))
+
+    async def _turn(self) -> float:
+        await self._woken()
+        if not self.is_ready():
+            # Part of the cluster is out of sight: nothing is decided from what is not known.
+            return BLIND_SECONDS
+        self._busy = True
+        try:
+            await self.once()
+        except (CloudError, KubeError) as failed:
+            self.failed("pass", failed)
+            self._wake = asyncio.get_running_loop().time() + LOOK_SECONDS
+        finally:
+            self._busy = False
+        return 0.0
+
+    def _broke(self, fault: Exception) -> None:
+        """What is remembered may be what broke it."""
+        self.failed("pass", fault)
+        self._known, self._shelf, self._wake = Judgements(), Shelf(), 0.0
 
     async def _woken(self) -> None:
         """Return when there is something to do."""
@@ -184,24 +193,48 @@ class Disruption:
         """Judge again what is due, then look at everything if anything changed."""
         loop = asyncio.get_running_loop()
         # Whoever is woken an instant early must find the work he was woken for, or he would be woken for ever.
-        due = [one for one in self.kept if one.due <= self.now() + _INSTANT]
+        due = [one for one in self.kept if one.is_ready or one.due <= self.now() + _INSTANT]
         if due:
-            await self._judge_again(due)
+            await self._judge_again(self._affordable(due))
+        self._tell_expected()
         if not self._changed.is_set() and loop.time() + _INSTANT < self._wake:
             return
         self._changed.clear()
         began = time.perf_counter()
         await self._decide()
         self._took = time.perf_counter() - began
+        self._tell_expected()
 
     def world(self) -> World:
         """The cluster now, with all that is spoken for."""
-        spoken_for = (*self.carrier.commands, *(one.command for one in self.kept))
-        return self.worlds.take(spoken_for, self.memory)
+        world = self.worlds.take(self.carrier.commands, self.memory)
+        waiting = tuple(one.command for one in self.kept)
+        return self.memory.recall(replace(world, waiting=waiting, ahead=self.settling > 0 and not self.dry_run))
+
+    def _tell_expected(self) -> None:
+        """What is empty goes as it is; the others' nodes would only be given more pods to evict."""
+        soon = (one.command for one in self.kept if one.command.reason is Reason.UNDERUTILIZED)
+        claims = (one.claim.name for command in soon for one in command.candidates)
+        self.expected(frozenset() if self.dry_run else frozenset(claims))
+
+    def _affordable(self, due: list[Kept]) -> list[Kept]:
+        """Those budgets have room for now. The others go on waiting; what may not go at all is told and forgotten."""
+        later = self.now() + LOOK_SECONDS
+        going, waiting = [], []
+        found = validation.turns((one.command for one in due), self.world())
+        for one, (command, turn, why) in zip(due, found, strict=True):
+            match turn:
+                case Turn.NOW:
+                    going.append(one)
+                case Turn.LATER:
+                    waiting.append(replace(one, is_ready=True, due=later))
+                case Turn.NEVER:
+                    self.teller.judged_again(command, Again((), ((command.names, Refusal(Code.BUDGET, why)),)))
+        self.kept = [*waiting, *(one for one in self.kept if one not in due)]
+        return going
 
     async def _judge_again(self, due: list[Kept]) -> None:
         """Start what still holds. What was decided with nothing changing since holds as it is, all of it together."""
-        self.kept = [one for one in self.kept if one not in due]
         now = self.now()
         unchanged = [one for one in due if one.changes == self.changes and now < one.holds_until]
         same = [one.command for one in unchanged]
@@ -251,7 +284,6 @@ class Disruption:
         if self.carrier.has(command):
             return False
         _log.info("%s: %s", command, command.sentence)
-        self.memory.started(command, world)
-        self.carrier.start(command, drain_by)
+        self.carrier.start(command, drain_by, self.memory.started(command, world))
         self.started(command)
         return True

@@ -13,6 +13,7 @@ from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.draining import FINISHED
 from dovetail.controllers.provisioning import create_of, template_of
 from dovetail.core.disruption.commands import Command
+from dovetail.core.disruption.recalling import NOTE
 from dovetail.core.effects import Count, Create, Step
 from dovetail.core.lifecycle import ordering, pools
 from dovetail.core.lifecycle.ordering import Wanted
@@ -48,7 +49,20 @@ def wanted(command: Command) -> Iterator[Replacement]:
         yield Replacement(command.candidates[0].pool)
 
 
-async def ordered(planned: Replacement, command: Command, cluster: Cluster, hands: Hands) -> str:
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a replacement says it was ordered for, and what of that is to be remembered."""
+
+    command: Command
+    note: str = ""
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        names = ",".join(one.claim.name for one in self.command.candidates)
+        return {REPLACES: names, **({NOTE: self.note} if self.note else {})}
+
+
+async def ordered(planned: Replacement, about: About, cluster: Cluster, hands: Hands) -> str:
     """Write one down, and return its name."""
     record = cluster.pool(planned.pool)
     if record is None or record.problem or record.meta.deleting is not None:
@@ -56,25 +70,24 @@ async def ordered(planned: Replacement, command: Command, cluster: Cluster, hand
     over = pools.exceeded(record, cluster.capacities(record.name))
     if over:
         raise Unordered(f"NodePool {planned.pool}: {over}")
-    answer = await hands.create(_create(record, planned, command))
+    answer = await hands.create(_create(record, planned, about))
     if answer is None:
         raise Unordered("nothing is ordered in a dry run")
     cluster.learn_claim(answer, new=True)
     relaxed = "true" if planned.claim is not None and planned.claim.min_values_relaxed else "false"
-    created = {"reason": str(command.reason).lower(), "nodepool": record.name, "min_values_relaxed": relaxed}
+    created = {"reason": str(about.command.reason).lower(), "nodepool": record.name, "min_values_relaxed": relaxed}
     await hands.perform(Step((Count("nodeclaims_created_total", created),)))
     return str(answer["metadata"]["name"])
 
 
-def _create(record: PoolRecord, planned: Replacement, command: Command) -> Create:
+def _create(record: PoolRecord, planned: Replacement, about: About) -> Create:
     if planned.claim is None:
         made = Create(ordering.ordered(template_of(record), Wanted(), ""), f"{record.name}-")
     else:
         made = create_of(record, planned.claim)
-    about = made.claim.meta
-    names = ",".join(one.claim.name for one in command.candidates)
-    notes = MappingProxyType({**about.annotations, REPLACES: names})
-    return replace(made, claim=replace(made.claim, meta=replace(about, annotations=notes)))
+    meta = made.claim.meta
+    notes = MappingProxyType({**meta.annotations, **about.annotations})
+    return replace(made, claim=replace(made.claim, meta=replace(meta, annotations=notes)))
 
 
 def replaced_by(claim: NodeClaim) -> tuple[str, ...]:

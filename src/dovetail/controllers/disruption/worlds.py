@@ -3,55 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isinf
 
 from dovetail.api.disruption import pools as pool_reader
 from dovetail.controllers.buffers import Buffers
 from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.disruption.memory import Memory
 from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.disruption.said import Said
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core.catalog.layers import Catalog
-from dovetail.core.disruption import consolidation, expiring, rebooting, returning, spot_market, waking
+from dovetail.core.disruption import expiring, rebooting, waking
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Gates, Machine, World
-from dovetail.core.disruption.history import NO_HISTORY, Attempt, Attempts, History, attempted
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, RepairPolicies, next_due
-from dovetail.core.disruption.spot_market import NO_MARKET, Market
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodePool
 from dovetail.core.scheduling.problem import Problem
 from dovetail.core.snapshot import Snapshot
-
-
-@dataclass(slots=True)
-class Memory:
-    """What happened before, as far as anybody remembers; a process that starts has none of it, and needs none."""
-
-    history: History = NO_HISTORY
-    market: Market = NO_MARKET
-    attempts: Attempts = field(default_factory=dict)
-
-    def looked(self, catalogs: Mapping[str, Catalog], now: float) -> Market:
-        """The spot market as it is remembered after a look at what can be bought."""
-        self.market = spot_market.watched(self.market, catalogs, now)
-        return self.market
-
-    def started(self, command: Command, world: World) -> None:
-        move = consolidation.memory(command, world)
-        if move is not None:
-            self.history = self.history.after(move)
-        self.market = returning.noted(self.market, command, world)
-
-    def came_up(self, pool: str, ok: bool, now: float) -> None:
-        """A replacement of a pool did, or did not."""
-        self.attempts = attempted(self.attempts, pool, Attempt(now, ok))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@
     commands, choosing, scanning, blocking                   which moves go together, and what holds the rest
     emptiness, drifting, static_drift, repairing, expiring   the other methods
     waves → rollouts, renewals         drift of many nodes: how far, how fast, and when it stops
+    history, spot_market → recalling   what is remembered, as notes on claims
     spot_market → returning            fallback nodes go back to spot
     interrupting                       machines a cloud takes away
     rebooting, legacy_repair           a reboot from request to end; repair as it was before

@@ -28,6 +28,8 @@ from dovetail.core.errors import BadInput, BadValue, shown
 
 #: What a budget allows whose window is closed.
 UNLIMITED: Final = 2**31 - 1
+#: How many times what may go at once is chosen ahead, so that it is known who stays.
+AHEAD: Final = 10
 _NODES: Final = re.compile(r"(?P<percent>100|[0-9]{1,2})%|(?P<count>[0-9]{1,9})", re.ASCII)
 
 
@@ -197,7 +199,7 @@ class Ledger:
         self._sum = 0
 
     def copy(self) -> Ledger:
-        found = Ledger(self._rules, self._standings, self._now)
+        found = type(self)(self._rules, self._standings, self._now)
         found._allowances = self._allowances
         found._taken, found._sum = dict(self._taken), self._sum
         return found
@@ -240,6 +242,12 @@ class Ledger:
         if self._rules.cluster and any(wanted.values()) and sum(wanted.values()) > self._of_cluster(reason):
             return False
         return all(count <= self.remaining(pool, reason) for pool, count in wanted.items())
+
+    def ever_takes(self, wanted: Mapping[str, int], reason: Reason) -> bool:
+        """Whether all of these could go at once if nobody else were away."""
+        if self._rules.cluster and sum(wanted.values()) > self.cluster_allowance(reason).count:
+            return False
+        return all(count <= self.allowance(pool, reason).count for pool, count in wanted.items())
 
     def full(self, pools: Iterable[str], chosen: Mapping[str, int], reason: Reason) -> set[str]:
         """The pools of which none could go beside those that are chosen (nodes by pool)."""
@@ -285,3 +293,18 @@ def of_cluster(text: str) -> tuple[Budget, ...]:
         _read(budget)
         found.append(budget)
     return tuple(found)
+
+
+class Ahead(Ledger):
+    """What may be decided on ahead of its turn: so many times what budgets allow at once, and nothing where they allow
+    nothing."""
+
+    __slots__ = ()
+
+    def _of_pool(self, pool: str, reason: Reason) -> int:
+        return AHEAD * self.allowance(pool, reason).count - self.consumed(pool, reason)
+
+    def _of_cluster(self, reason: Reason) -> int:
+        if not self._rules.cluster:
+            return UNLIMITED
+        return AHEAD * self.cluster_allowance(reason).count - self._sum

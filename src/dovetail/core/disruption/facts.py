@@ -135,7 +135,11 @@ class World:
     pools: Mapping[str, PoolPolicy]
     now: float
     pods: Mapping[str, PodFacts] = field(default_factory=lambda: MappingProxyType({}))
+    #: Commands that are carried out, and those that were decided on and wait for their time or for a budget.
     running: tuple[Command, ...] = ()
+    waiting: tuple[Command, ...] = ()
+    #: Whether what saves money may be decided on beyond what budgets allow just now: it waits until they do.
+    ahead: bool = False
     gates: Gates = field(default_factory=Gates)
     history: History = NO_HISTORY
     repairs: RepairPolicies = NO_REPAIRS
@@ -146,12 +150,14 @@ class World:
     market: Market = NO_MARKET
     #: By pool, how its last replacements went, as far as the loop remembers; what can be seen counts besides.
     attempts: Attempts = field(default_factory=lambda: MappingProxyType({}))
-    #: The nodes of commands that run already.
+    #: The nodes of commands that run already, and of all that are spoken for.
+    away: frozenset[str] = field(init=False)
     taken: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = frozenset(name for command in self.running for name in command.names)
-        object.__setattr__(self, "taken", names)
+        away = frozenset(name for command in self.running for name in command.names)
+        object.__setattr__(self, "away", away)
+        object.__setattr__(self, "taken", away.union(name for command in self.waiting for name in command.names))
 
     def facts(self, key: str) -> PodFacts:
         return self.pods.get(key, NO_FACTS)

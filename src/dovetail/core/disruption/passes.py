@@ -26,7 +26,7 @@ from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import repair
 from dovetail.core.disruption.scanning import scan, stamped
 from dovetail.core.disruption.scenes import staged
-from dovetail.core.disruption.stages import Outcome, Stage, ledger
+from dovetail.core.disruption.stages import Outcome, Stage, ledger, ledger_ahead
 from dovetail.core.disruption.static_drift import static_drift
 from dovetail.core.scheduling.shelf import Shelf
 
@@ -64,6 +64,7 @@ def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = N
     keeps, kept = kept is not None, Judgements() if kept is None else kept
     settled, looked = kept.look(world, shelf)
     budget = ledger(world)
+    saving_budget = ledger_ahead(world) if world.ahead else budget
     setting = kept.setting(world, consolidation.totals(world, settled, looked.candidates))
     eligible = _eligible(looked.candidates)
     commands: list[Command] = []
@@ -78,12 +79,13 @@ def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = N
         stage = _next(stage, mended, done)
     refusals = dict(looked.refusals)
     for method in METHODS:
+        stage.ledger = saving_budget if method is empty else budget
         done = method(stage)
         commands += done.commands
         (refusals if method is empty else said).update(done.refusals)
         stage = stage.after(done.commands)
     scene = kept.scene(staged(world, stage.settled, saving=True), shelf)
-    saving = scan(scene, stage.candidates, setting, budget, kept.memory)
+    saving = scan(scene, stage.candidates, setting, saving_budget, kept.memory)
     if keeps:
         kept.done()
     saved, waiting = returning.rationed(stamped(saving.commands, world.now), world)

@@ -9,7 +9,7 @@ from math import ceil
 from types import MappingProxyType
 
 from dovetail.core import labels
-from dovetail.core.disruption.budgets import Ledger, Rules, Standing
+from dovetail.core.disruption.budgets import Ahead, Ledger, Rules, Standing
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Machine, World
@@ -118,7 +118,7 @@ def standings(world: World) -> Mapping[str, Standing]:
 
 def is_away(machine: Machine, world: World) -> bool:
     """Leaving, being disrupted or rebooting."""
-    if machine.marked or machine.name in world.taken or machine.is_rebooting:
+    if machine.marked or machine.name in world.away or machine.is_rebooting:
         return True
     if machine.claim is not None and machine.claim.is_deleting:
         return True
@@ -126,12 +126,26 @@ def is_away(machine: Machine, world: World) -> bool:
 
 
 def ledger(world: World) -> Ledger:
-    rules = Rules(
+    """What may go now."""
+    return Ledger(_rules(world), standings(world), world.now)
+
+
+def ledger_ahead(world: World) -> Ledger:
+    """What may be decided on now that saves money: several times what may go, where it may wait for its turn."""
+    found = {pool: Standing(one.nodes) for pool, one in standings(world).items()}
+    book = Ahead(_rules(world), found, world.now)
+    for command in world.waiting:
+        for one in command.candidates:
+            book.take(one.pool)
+    return book
+
+
+def _rules(world: World) -> Rules:
+    return Rules(
         {name: policy.budgets for name, policy in world.pools.items()},
         {name: policy.windows for name, policy in world.pools.items()},
         world.cluster,
     )
-    return Ledger(rules, standings(world), world.now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ part of it that no longer holds is dropped, independent parts go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from dovetail.core.disruption import consolidation, emptiness
@@ -138,6 +139,32 @@ def _worse(group: Group, machines: int) -> Refusal | None:
 
 
 # ---- many at once
+
+
+class Turn(Enum):
+    """Whether a command that waits has its turn."""
+
+    NOW = "now"
+    LATER = "later"
+    #: Budgets that let none go, or not so many at once, however few are away.
+    NEVER = "never"
+
+
+def turns(commands: Iterable[Command], world: World) -> Iterator[tuple[Command, Turn, str]]:
+    """Whose turn it is by budgets, in the order of the commands, and for whose it will not come what keeps it."""
+    book = ledger(world)
+    for command in commands:
+        counts: dict[str, int] = {}
+        for one in command.candidates:
+            counts[one.pool] = counts.get(one.pool, 0) + 1
+        if book.takes(counts, command.reason):
+            for pool, count in counts.items():
+                book.take(pool, count)
+            yield command, Turn.NOW, ""
+        elif book.ever_takes(counts, command.reason):
+            yield command, Turn.LATER, ""
+        else:
+            yield command, Turn.NEVER, book.sentence(command.pools[0], command.reason)
 
 
 def judge_all(commands: Iterable[Command], world: World, shelf: Shelf | None = None) -> tuple[Again, ...]:
