@@ -65,7 +65,6 @@ class Weather:
             done = one()
             if done is not None:
                 await done
-            self._forget_events()
             await asyncio.sleep(self.chance.uniform(0, 2 * PACE))
 
     async def calm_down(self) -> None:
@@ -146,12 +145,6 @@ class Weather:
         except ApiError as gone:
             if gone.code != 404:
                 raise
-
-    def _forget_events(self, most: int = 200) -> None:
-        """A server forgets events after an hour; this one never does, and they are not what is measured."""
-        held = self._names(kinds.CORE_EVENTS)
-        for name in held[: max(0, len(held) - most)]:
-            self._deleted(kinds.CORE_EVENTS, name, "default")
 
 
 def _writes(request: web.BaseRequest) -> bool:

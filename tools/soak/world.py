@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,8 +51,9 @@ WINDOW = Window(0.3, 2.0)
 PACE = Pace(boot=0.3, start=0.2, stop=0.3, missed=4.0)
 #: Short, so that an outage of a few seconds loses the lease.
 LEASE = Terms("kube-system", duration=5.0, deadline=3.0, retry=0.5)
-#: The API server's own memory of what was, which is full after a minute or two rather than growing for the whole run.
-HISTORY = Bounds(changes=300)
+#: The API server's own memory of what was, for each kind: so little that it is full after a minute or two even for
+#: kinds that seldom change. With more it would go on filling for the whole run, and hide whether anything else grows.
+HISTORY = Bounds(changes=40, event_lifetime=timedelta(minutes=1))
 #: Two minutes in life.
 UPKEEP_SECONDS = 10.0
 #: What befalls every call, with its chance; machines are told off when they are launched.

@@ -9,6 +9,7 @@ from typing import Final
 from dovetail.api import kinds
 from dovetail.apiserver import builtin_resources
 from dovetail.apiserver.custom import Definitions
+from dovetail.apiserver.expiry import Expiry
 from dovetail.apiserver.objects import Objects
 from dovetail.apiserver.resources import Registry
 from dovetail.apiserver.storage import Bounds, Storage
@@ -32,11 +33,13 @@ def new_cluster(clock: Callable[[], datetime] | None = None, bounds: Bounds | No
     """An empty cluster: every built-in kind, the four namespaces, the two priorities of the system."""
     registry = Registry()
     builtin_resources.add_all(registry)
+    bounds = bounds or Bounds()
     storage = Storage(bounds)
     for resource in registry.all():
         if resource.as_stored:
             storage.open(resource.kind, resource.fields)
     objects = Objects(storage, registry, clock)
+    storage.table(kinds.CORE_EVENTS).expiry = Expiry(bounds.event_lifetime, objects.now)
     Definitions(objects)
     for name in NAMESPACES:
         objects.create(kinds.NAMESPACES, {"metadata": {"name": name}}, write=_SERVER)

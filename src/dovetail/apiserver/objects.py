@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final
 
 from dovetail.api import kinds
@@ -142,7 +143,11 @@ class Objects:
         """Delete all that match; what matched is returned."""
         found = self.list(kind, namespace, labels=labels, fields=fields)
         for obj in found:
-            self.delete(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", ""), how)
+            try:
+                self.delete(kind, obj["metadata"]["name"], obj["metadata"].get("namespace", ""), how)
+            except errors.ApiError as gone:  # an Event's hour may end between the list and its turn
+                if gone.code != HTTPStatus.NOT_FOUND:
+                    raise
         return found
 
     # --- the steps -------------------------------------------------------------------------------------------------

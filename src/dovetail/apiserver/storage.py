@@ -16,10 +16,12 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from dovetail.api.kinds import Kind
 from dovetail.apiserver.errors import too_old
+from dovetail.apiserver.expiry import EVENT_LIFETIME, Expiry
 from dovetail.apiserver.items import Change, ChangeType, Item, Key, Object, decode, encode, text_at
 from dovetail.apiserver.selectors import EVERYTHING, Fields, Labels
 
@@ -55,6 +57,8 @@ class Table:
         self.fields = fields
         self.items: dict[Key, Item] = {}
         self.watches: set[Watch] = set()
+        #: Who says when an object's time is over; None for what stays until it is deleted.
+        self.expiry: Expiry | None = None
         self._bounds = bounds
         self._changes: list[Change] = []
         self._bytes = 0
@@ -132,6 +136,8 @@ class Table:
             del self.items[change.item.key]
         else:
             self.items[change.item.key] = change.item
+        if self.expiry is not None:
+            self.expiry.note(change)
         if change.type != "MODIFIED":
             self._keys = None
         self._changes.append(change)
@@ -217,10 +223,11 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much history each table keeps."""
+    """How much history each table keeps, and how long Events are kept."""
 
     changes: int = MAX_CHANGES
     size: int = MAX_HISTORY_BYTES
+    event_lifetime: timedelta = EVENT_LIFETIME
 
 
 class Storage:
@@ -243,7 +250,12 @@ class Storage:
         return found
 
     def table(self, kind: Kind) -> Table:
-        return self._tables[kind.group, kind.plural]
+        """The objects of a kind, without those whose time is over."""
+        table = self._table(kind)
+        if table.expiry is not None:
+            for key in table.expiry.overdue():
+                self.remove(kind, table.items[key].object())
+        return table
 
     def tables(self) -> Sequence[Table]:
         return list(self._tables.values())
@@ -264,7 +276,7 @@ class Storage:
 
     def put(self, kind: Kind, obj: Object) -> Item:
         """Write an object, new or changed; it is given its revision here."""
-        table = self.table(kind)
+        table = self._table(kind)
         self.revision += 1
         item = self._item(table, obj, self.revision)
         previous = table.items.get(item.key)
@@ -273,7 +285,7 @@ class Storage:
 
     def remove(self, kind: Kind, obj: Object) -> Item:
         """Take an object away; `obj` is its last state."""
-        table = self.table(kind)
+        table = self._table(kind)
         self.revision += 1
         item = self._item(table, obj, self.revision)
         self._record(table, Change("DELETED", item, table.items[item.key]))
@@ -287,6 +299,10 @@ class Storage:
         self.revision += 1
         for table in self._tables.values():
             table.forget(self.revision)
+
+    def _table(self, kind: Kind) -> Table:
+        """As it is: what a writer has just read must not expire before it is written."""
+        return self._tables[kind.group, kind.plural]
 
     def _record(self, table: Table, change: Change) -> None:
         table.record(change)
