@@ -2,8 +2,9 @@
 
 `python -m bench.aws_cold URL` prints figures as JSON.
 
-Lag is how much later than asked for the event loop comes round, looked at every 5 ms. On a machine that others use as
-well it is theirs as much as ours, so what the loop's own thread worked between two looks is told beside it.
+Lag is how much later than asked for the event loop comes round, looked at every 5 ms. A stretch in which nobody can
+look is one look however long it is, so the longest is told as well as the 99th percentile. On a machine that others use
+lag is theirs as much as ours, so what the loop's own thread worked between two looks is told beside it.
 """
 
 import asyncio
@@ -76,6 +77,7 @@ async def cold(url: str) -> dict[str, float]:
         "zones": len(market.region.zones),
         "calls": calls,
         "late": statistics.quantiles(looks.late, n=100)[98],
+        "latest": max(looks.late),
         "worked": statistics.quantiles(looks.worked, n=100)[98],
         "longest": max(looks.worked),
         "megabytes": peak(),

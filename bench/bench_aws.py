@@ -70,6 +70,7 @@ def _cold(served: AwsWorld) -> list[Row]:
         lower("– the bundled catalogue is usable after", "s", told["from_files"]),
         lower("– memory of the whole process at its peak", "MB", max(one["megabytes"] for one in runs), limit=220),
         lower("– event-loop lag, 99th percentile", "s", told["late"], limit=0.05),
+        lower("– the longest lag", "s", told["latest"]),
         lower("– work of the loop's own thread at a stretch, 99th percentile", "s", told["worked"], limit=0.05),
         lower("– the longest such stretch", "s", told["longest"]),
         lower("– calls made", "count", told["calls"]),

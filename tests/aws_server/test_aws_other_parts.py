@@ -28,6 +28,11 @@ def _machine(ec2: Any, account: Any) -> str:
     return str(_plain_fleet(ec2, account)["Instances"][0]["InstanceIds"][0])
 
 
+def _one_machine(ec2: Any, account: Any) -> Any:
+    image, subnet = account.images["al2023", "x86_64"], account.subnets["us-east-1a"]
+    return ec2.run_instances(ImageId=image, InstanceType="m5.large", SubnetId=subnet, MinCount=1, MaxCount=1)
+
+
 def _template(ec2: Any, name: str) -> Any:
     return ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData={"ImageId": "ami-1"})
 
@@ -44,6 +49,7 @@ def _cr(**more: Any) -> dict[str, Any]:
 #: For each grafted action a call that has something to say, and the field that must come back.
 ASKED = {
     "CreateFleet": (_plain_fleet, "Instances"),
+    "RunInstances": (_one_machine, "Instances"),
     "DescribeInstances": (lambda ec2, a: (_machine(ec2, a), ec2.describe_instances())[1], "Reservations"),
     "TerminateInstances": (
         lambda ec2, a: ec2.terminate_instances(InstanceIds=[_machine(ec2, a)]),

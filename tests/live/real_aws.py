@@ -3,24 +3,20 @@ makes, the real control plane, the test server as AWS, and machines that join wh
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.clouds.aws.classes import node_class
 from tests.live import objects
 from tests.live.live_aws import REF, TYPES, needs
-from tests.live.real import NAMESPACE, PATIENCE, Real, account, install
+from tests.live.real import PATIENCE, Real, install
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.kubelets import Joined, provider_id
 from tools.aws_server.parameters import image_parameters, put_parameters
 from tools.control_plane.access import Refused
-from tools.control_plane.ports import free_ports
 from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
@@ -35,36 +31,22 @@ MARK = {"aws-live": "true"}
 class RealAws(Real):
     """The control plane with one dovetail on it, and the account it buys from."""
 
+    cloud: ClassVar[str] = "aws"
     server: AwsServer | None = None
     joined: Joined = field(init=False)
 
     def __post_init__(self) -> None:
         self.joined = Joined(self._join, self._lost)
 
-    def start(self, **changed: str) -> None:
+    def settings(self) -> dict[str, str]:
         assert self.server is not None
-        self.ports = list(free_ports(2))
-        settings = {
-            "KUBECONFIG": str(account(self.plane, self.directory)),
-            "METRICS_PORT": str(self.ports[0]),
-            "HEALTH_PROBE_PORT": str(self.ports[1]),
-            "SYSTEM_NAMESPACE": NAMESPACE,
-            "BATCH_IDLE_DURATION": "200ms",
-            "BATCH_MAX_DURATION": "2s",
+        return {
             "CLUSTER_NAME": CLUSTER,
             "CLUSTER_ENDPOINT": "https://cluster.example",
             "AWS_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": self.server.url,
             "ISOLATED_VPC": "true",
-            **changed,
         }
-        with self.log.open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.main", "run", "--cloud", "aws"],
-                env={**os.environ, **settings},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
 
     def until(self, true: Callable[[], object], seconds: float = PATIENCE) -> None:
         def looked() -> object:
@@ -135,9 +117,7 @@ def at_work(plane: ControlPlane, directory: Path, server: AwsServer, place: Acco
 
 
 def _cleared(real: RealAws) -> None:
-    for one in real.all(kinds.DEPLOYMENTS):
-        if one["metadata"]["namespace"] == "default":
-            real.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
+    real.delete_workloads()
     real.delete(kinds.NODE_POOLS, "aws-live")
     real.until(lambda: not real.nodes() and not real.machines())
     real.delete(kinds.EC2_NODE_CLASSES, "default")

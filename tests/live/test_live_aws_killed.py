@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.live.aws_time import HeldAws, run
-from tests.live.killing import Killed, Mortal
+from tests.live.killing import Killed, Mortal, was_killed
 from tests.live.live import is_true
 from tests.live.live_aws import LiveAws
 from tools.aws_server import Account, AwsServer
@@ -71,13 +71,9 @@ class Doomed(LiveAws):
         self._task = asyncio.create_task(self.acting(self.controller), name="controller")
 
     async def check(self) -> None:
-        if self._task is None or not self._task.done():
-            return
-        died = self._task.exception()
-        assert isinstance(died, BaseExceptionGroup), died
-        assert died.split(Killed)[1] is None, f"it died of something else: {died.split(Killed)[1]!r}"
-        self.deaths += 1
-        await self._started(Mortal(self.client))
+        if was_killed(self._task):
+            self.deaths += 1
+            await self._started(Mortal(self.client))
 
     async def passed(self, seconds: float) -> None:
         """Let time pass, whoever dies in it."""

@@ -13,6 +13,7 @@ What moto (5.2.5) lacks or does otherwise is grafted on to its EC2 response clas
     faults         throttles, refusals, answers that get lost, on any action of any service
     wire           EC2's XML, written from botocore's model: an answer with a field the model lacks is an error here
     fleets         CreateFleet (instant): order of pools, errors beside instances, client tokens
+    running        RunInstances: one machine as asked for, by client token
     buying         one machine of one pool, with the fields of its launch template
     lives          when a machine is seen, runs, shuts down and is gone
     instances      Describe, Terminate, Reboot; filters that hold together; pages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -26,12 +26,14 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A way a fleet may be filled: a template and an override of it."""
+    """A way a fleet may be filled: a template and an override of it. Or what one machine was asked for as, with
+    `more` that moto is to be told."""
 
     specification: Answer
     override: Answer
     template: Answer
     capacity_type: str
+    more: Answer = field(default_factory=dict)
 
     @property
     def instance_type(self) -> str:
@@ -150,7 +152,8 @@ def _machine(backend: Any, offer: Offer, subnet: Any, tags: dict[str, dict[str, 
     groups = [group for nic in template.get("NetworkInterfaces") or [{}] for group in nic.get("Groups") or []]
     groups += template.get("SecurityGroupIds") or []
     own = tags_of(template.get("TagSpecifications"), "instance")
-    own |= {"aws:ec2launchtemplate:id": offer.specification["LaunchTemplateId"]}
+    if offer.specification:
+        own |= {"aws:ec2launchtemplate:id": offer.specification["LaunchTemplateId"]}
     made = backend.run_instances(
         offer.image,
         1,
@@ -164,6 +167,7 @@ def _machine(backend: Any, offer: Offer, subnet: Any, tags: dict[str, dict[str, 
         lifecycle=LIFECYCLES.get(offer.capacity_type),
         metadata_options=template.get("MetadataOptions") or {},
         monitoring_state="enabled" if (template.get("Monitoring") or {}).get("Enabled") else "disabled",
+        **offer.more,
     )
     instance = made.instances[0]
     _dressed(backend, instance, offer, subnet)
@@ -177,6 +181,7 @@ def _dressed(backend: Any, instance: Any, offer: Offer, subnet: Any) -> None:
     instance.placement.availability_zone_id = subnet.availability_zone_id
     instance.placement.tenancy = placement.get("Tenancy") or "default"
     instance.placement.group_id = placement.get("GroupId")
+    instance.placement.group_name = placement.get("GroupName")
     instance.placement.partition_number = placement.get("PartitionNumber")
     instance.profile_name = (offer.template.get("IamInstanceProfile") or {}).get("Name")
     instance.capacity_preference = offer.preference

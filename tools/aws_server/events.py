@@ -67,6 +67,7 @@ def send(event: Event, region: str = "us-east-1") -> None:
                 "DetailType": event["detail-type"],
                 "Detail": json.dumps(event["detail"]),
                 "Resources": event["resources"],
+                "Time": WORLD.now,
             }
         ]
     )

@@ -49,6 +49,10 @@ def view(instance: Any) -> Answer:
         "VpcId": None if gone else instance.vpc_id,
         "PrivateIpAddress": None if gone else instance.private_ip_address,
         "PrivateDnsName": "" if gone else instance.private_dns_name,
+        "PublicIpAddress": None if gone else instance.public_ip,
+        "PublicDnsName": None if gone else instance.public_dns_name,
+        "ClientToken": instance.client_token,
+        "KeyName": instance.key_name,
         "SecurityGroups": [{"GroupId": one.id, "GroupName": one.name} for one in instance.security_groups],
         "IamInstanceProfile": _profile(instance),
         "Architecture": instance.architecture,
@@ -70,6 +74,7 @@ def _placement(instance: Any) -> Answer:
         "AvailabilityZoneId": getattr(held, "availability_zone_id", None),
         "Tenancy": held.tenancy,
         "GroupId": getattr(held, "group_id", None),
+        "GroupName": getattr(held, "group_name", None),
         "PartitionNumber": getattr(held, "partition_number", None),
     }
 

@@ -28,9 +28,14 @@ def end(instance: Any) -> str:
         life.ended = WORLD.now
         life.waits.shutdown = WORLD.waits.shutdown
         for nic in instance.nics.values():
-            nic.delete_on_termination = True
+            nic.delete_on_termination = nic.id not in getattr(instance, "brought_nics", ())
         instance.terminate()
     return before
+
+
+def stop(instance: Any) -> None:
+    """Somebody stops a machine; its disks and its interface stay."""
+    instance._state.name, instance._state.code = "stopped", CODES["stopped"]
 
 
 def state_of(instance: Any) -> str:

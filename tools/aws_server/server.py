@@ -21,6 +21,7 @@ from tools.aws_server import (
     prices,
     profiles,
     reservations,
+    running,
     statuses,
     templates,
     types,
@@ -29,7 +30,7 @@ from tools.aws_server.account import REGION, Account, furnish
 from tools.aws_server.world import WORLD, Cut, World
 from werkzeug.serving import make_server
 
-_SUBJECTS: Final = (fleets, instances, placement, prices, reservations, statuses, templates, types)
+_SUBJECTS: Final = (fleets, instances, placement, prices, reservations, running, statuses, templates, types)
 #: moto's services that hold state here.
 _SERVICES: Final = ("ec2", "iam", "sqs", "ssm", "eks", "events", "sts")
 Environ = dict[str, Any]

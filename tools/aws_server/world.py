@@ -79,6 +79,9 @@ class World:
             self.impaired: dict[str, dict[str, Any]] = {}
             self.extra_types: dict[str, dict[str, Any]] = {}
             self.fleet_tokens: dict[str, tuple[str, dict[str, Any]]] = {}
+            #: Requests for single machines that were met, and by their token which machine each was met with.
+            self.runs: list[dict[str, Any]] = []
+            self.run_tokens: dict[str, tuple[str, str]] = {}
             self.lives: dict[str, Life] = {}
             self.calls: Counter[str] = Counter()
             self.waits = Waits()

@@ -43,6 +43,7 @@ def configure(parser: ArgumentParser) -> None:
     where.add_argument("--role", type=_matching("\\w+=,.@/*-"), metavar="NAME", default="*", help="the role of nodes")
     what = parser.add_argument_group("which features; without a file, all of them")
     what.add_argument("--queue", type=_matching("0-9A-Za-z_-"), metavar="NAME", help="interruptions")
+    what.add_argument("--zonal-shift", action="store_true", help="zones that are shifted away from are left alone")
     what.add_argument("--isolated-vpc", action="store_true", help="the Pricing service is never asked")
     what.add_argument("--no-reboots", action="store_true", help="no node is ever repaired by a restart")
     what.add_argument(
@@ -82,6 +83,7 @@ def _scope(flags: Namespace, console: Console) -> Scope:
         (Feature.PRICES, not flags.isolated_vpc),
         (Feature.REBOOTS, not flags.no_reboots),
         (Feature.QUEUE, bool(flags.queue)),
+        (Feature.ZONAL_SHIFT, flags.zonal_shift),
     ):
         features = features | {feature} if wanted else features - {feature}
     return Scope(

@@ -24,7 +24,7 @@ from dovetail.clouds.aws.cloud import AwsCloud
 from dovetail.clouds.aws.options import Options
 from dovetail.clouds.aws.parse import RULES
 from dovetail.clouds.aws.region import Region
-from dovetail.controllers.aws_metrics import AwsMetrics, declare_ages
+from dovetail.controllers.aws_metrics import AwsMetrics, declare_ages, declare_user_data
 from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.density import KUBERNETES_DENSITY, ByInterface
 from dovetail.core.catalog.overhead import FlatOverhead
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dovetail.controllers.cluster import Cluster
     from dovetail.controllers.controller import Choices
     from dovetail.controllers.operator import Actor
-    from dovetail.controllers.surroundings import Version
+    from dovetail.controllers.surroundings import NameServer, Version
     from dovetail.kube.config import ClusterConfig
 
 #: How the tools of EKS call a context: by the cluster's ARN, or eksctl's way.
@@ -59,6 +59,7 @@ class AwsPlace:
     options: Options
     ears: AwsMetrics
     version: Version
+    name_server: NameServer
 
     @property
     def region(self) -> str:
@@ -72,6 +73,8 @@ class AwsPlace:
         from dovetail.controllers.controller import Controller
         from dovetail.controllers.dry_run import ReadOnly
         from dovetail.controllers.measuring import Measuring
+        from dovetail.controllers.offering_gauges import OfferingGauges
+        from dovetail.controllers.shifting import ShiftEvents
         from dovetail.controllers.solving import Aside
         from dovetail.controllers.telling import Telling
         from dovetail.kube.events import Recorder
@@ -82,6 +85,9 @@ class AwsPlace:
         controller = Controller(client, cloud, Telling(Recorder(client), self.run.metrics), Aside(), choices)
         controller.hands.may_act = may_act
         measuring = Measuring(controller.cluster, cloud.market.saw_memory)
+        declare_user_data(self.run.metrics, cloud.node_classes.resolver.user_data_sizes)
+        OfferingGauges(controller.cluster, controller.catalogs, controller.now).declare(self.run.metrics)
+        cloud.on_shift(ShiftEvents(controller.cluster, controller.telling.say))
 
         async def run() -> None:
             try:
@@ -96,20 +102,23 @@ class AwsPlace:
         return run, lambda: controller.cluster.is_ready
 
     async def beside(self) -> None:
-        await self.version.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.version.run(), name="version of Kubernetes")
+            group.create_task(self.name_server.run(), name="name server")
 
 
 @asynccontextmanager
 async def opened(run: Run) -> AsyncIterator[AwsPlace]:
     """Raises BadInput, in a sentence, with what is missing."""
-    from dovetail.controllers.surroundings import Version
+    from dovetail.controllers.surroundings import NameServer, Version
 
     said = settings.read(run.flags)
     home = Home(_cluster_name(run), said.cluster_endpoint, said.cluster_authority or _authority(run.cluster))
-    ears, version = AwsMetrics(run.metrics), Version(run.client)
+    ears, version, name_server = AwsMetrics(run.metrics), Version(run.client), NameServer(run.client)
     async with Aws(Access(region=said.region), ears) as aws:
         sold = await opening.opened(aws)
         await version.look()
+        await name_server.look()
         options = Options(
             home,
             lambda: version.text,
@@ -119,8 +128,10 @@ async def opened(run: Run) -> AsyncIterator[AwsPlace]:
             probes=said.dry_runs,
             reserved=run.console.settings.gate("ReservedCapacity"),
             read_only=run.chosen.dry_run,
+            zonal_shift=said.zonal_shift,
+            name_server=lambda: name_server.text,
         )
-        yield AwsPlace(run, aws, sold, options, ears, version)
+        yield AwsPlace(run, aws, sold, options, ears, version, name_server)
 
 
 async def _told_of_classes(cluster: Cluster) -> None:

@@ -27,6 +27,7 @@ class AwsSettings:
     prefix_delegation: bool = False
     isolated: bool = False
     dry_runs: bool = True
+    zonal_shift: bool = False
 
 
 def _url(text: str) -> str:
@@ -74,6 +75,12 @@ OPTIONS: Final = (
     ),
     Option("isolated-vpc", "ISOLATED_VPC", switch, "aws: the Pricing service is out of reach: do not ask it (false)"),
     Option("disable-dry-run", "DISABLE_DRY_RUN", switch, "aws: do not try node classes with dry runs (false)"),
+    Option(
+        "enable-zonal-shift",
+        "ENABLE_ZONAL_SHIFT",
+        switch,
+        "aws: buy nothing in zones that ARC has shifted away from, and leave machines there alone (false)",
+    ),
 )
 
 
@@ -100,4 +107,5 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsS
         prefix_delegation=option("prefix-delegation", False),
         isolated=option("isolated-vpc", False),
         dry_runs=not option("disable-dry-run", False),
+        zonal_shift=option("enable-zonal-shift", False),
     )

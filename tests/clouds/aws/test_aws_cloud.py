@@ -23,11 +23,11 @@ from dovetail.clouds.aws import opening
 from dovetail.clouds.aws.access import Access, Pace
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.cloud import AwsCloud
+from dovetail.clouds.aws.described import id_of
 from dovetail.clouds.aws.instances import Windows
-from dovetail.clouds.aws.machines import id_of
 from dovetail.clouds.aws.options import Deaf, Habits, Miss, Options
 from dovetail.clouds.aws.region import of_any_account
-from dovetail.clouds.port import Cloud, NoCapacity, NotFound, Notice
+from dovetail.clouds.port import Cloud, Misconfigured, NoCapacity, NotFound, Notice
 from dovetail.core import labels
 from dovetail.core.catalog.reservations import Reservation
 from dovetail.core.errors import BadInput
@@ -40,6 +40,10 @@ A = "us-east-1a"
 class Heard(Deaf):
     misses: list[Miss] = field(default_factory=list)
     batches: list[str] = field(default_factory=list)
+    stayed: list[str] = field(default_factory=list)
+
+    def kept(self, zone: str, zone_id: str) -> None:
+        self.stayed.append(zone)
 
     def missed(self, one: Miss) -> None:
         self.misses.append(one)
@@ -241,3 +245,30 @@ def test_it_opens_with_what_is_bundled_and_says_what_is_not_allowed(aws_server: 
                 await opening.opened(aws)
 
     asyncio.run(scenario())
+
+
+def test_a_machine_that_could_not_be_ended_is_told_with_its_zone(aws_server: AwsServer, aws_account: Account):
+    async def scenario(office: Office) -> None:
+        bought = await office.cloud.launch(order(zones=(A,)))
+        held = replace(claim(), provider_id=bought.provider_id)
+        aws_server.world.fail_always("TerminateInstances", Refuse("UnauthorizedOperation", "not you", 403))
+        with pytest.raises(Misconfigured, match="TerminateInstances"):
+            await office.cloud.terminate(held)
+        assert office.heard.stayed == [A]
+        aws_server.world.fail_always("TerminateInstances", None)
+        await returned(office.cloud, held)
+        assert office.heard.stayed == [A], "what is gone could be ended"
+
+    visited(aws_server, aws_account, scenario)
+
+
+def test_the_size_of_user_data_is_known_of_every_class_that_can_be_written(aws_server: AwsServer, aws_account: Account):
+    async def scenario(office: Office) -> None:
+        ((name, size),) = office.cloud.node_classes.resolver.user_data_sizes()
+        assert name == "default"
+        await office.look(userData="#!/bin/sh\n" + "x" * 1000)
+        assert office.cloud.node_classes.resolver.user_data_sizes()[0][1] > size + 1000
+        await office.look(userData="neither: this\nnor that")
+        assert office.cloud.node_classes.resolver.user_data_sizes() == []
+
+    visited(aws_server, aws_account, scenario)

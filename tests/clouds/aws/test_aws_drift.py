@@ -10,9 +10,9 @@ import pytest
 from tests.clouds.aws.orders import claim, kinds, resolved
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws.described import Machine
 from dovetail.clouds.aws.drift import RULES, drifted
 from dovetail.clouds.aws.launching import HASH, HASH_VERSION
-from dovetail.clouds.aws.machines import Machine
 from dovetail.clouds.aws.resolved import HeldReservation, PlacementGroup
 from dovetail.clouds.port import Unavailable
 from dovetail.core.nodeclaims import NodeClaim

@@ -11,8 +11,8 @@ from tests.clouds.aws.shop import Shop, visited
 from tools.aws_server import Account, AwsServer
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws.described import Machine, id_of, instance_of, of_wire
 from dovetail.clouds.aws.instances import YOUNG_SECONDS
-from dovetail.clouds.aws.machines import Machine, id_of, instance_of, of_wire
 from dovetail.clouds.port import NotFound, Unavailable
 from dovetail.core import labels
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from tests.clouds.aws.classes import Desk, is_ready, node_class, sat
+import pytest
+from tests.clouds.aws.classes import HOME, Desk, is_ready, node_class, sat
 from tests.clouds.aws.orders import claim, kinds, order, price
 from tests.clouds.aws.shop import shop
 from tools.aws_server import Account, AwsServer
 
 from dovetail.clouds.aws.drift import drifted
+from dovetail.clouds.aws.resolved import Boot
 from dovetail.core import labels
 from dovetail.core.instances import Instance
 from dovetail.core.nodeclaims import NodeClaim
@@ -61,3 +63,29 @@ def test_types_of_every_size_are_launched_from_one_template_for_each_image(
             assert len(opened.templates) == 2, "one for each architecture"
 
     sat(aws_server, scenario)
+
+
+@pytest.mark.parametrize(
+    ("alias", "told"), [("al2023@latest", "clusterDNS"), ("bottlerocket@latest", "cluster-dns-ip")]
+)
+def test_nodes_are_told_where_the_name_server_is_as_soon_as_it_is_found(
+    aws_server: AwsServer, aws_account: Account, alias: str, told: str
+) -> None:
+    """An address that is found later counts from then on."""
+    address = ""
+
+    def text(desk: Desk) -> str:
+        found = desk.resolver.resolved(desk.ref())
+        return found.user_data(Boot(found.images[0], kinds()["m5.large"], {}))
+
+    async def scenario(desk: Desk) -> None:
+        nonlocal address
+        await desk.look(node_class(aws_account, amiSelectorTerms=[{"alias": alias}]))
+        assert told not in text(desk)
+        address = "10.100.0.10"
+        await desk.later(600)
+        assert told in text(desk)
+        assert address in text(desk)
+
+    home = replace(HOME, dns="")
+    sat(aws_server, scenario, home, name_server=lambda: address)

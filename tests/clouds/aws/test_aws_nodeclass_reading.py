@@ -239,3 +239,24 @@ def test_a_claim_of_another_version_gets_our_number_unless_it_had_drifted() -> N
     assert found == {HASH: "7", HASH_VERSION: class_hash.VERSION}
     (found,) = hashing.migrated([carrying("v6", drifted=True)], "7").values()
     assert found == {HASH_VERSION: class_hash.VERSION}
+
+
+@pytest.mark.parametrize(
+    ("odd", "where"),
+    [
+        ({"kubelet": {"kubeReserved": "lots"}}, "spec: kubelet.kubeReserved"),
+        ({"kubelet": {"podsPerCore": {"a": 1}}}, "spec: kubelet.podsPerCore"),
+        ({"kubelet": {"evictionHard": ["memory"]}}, "spec: kubelet.evictionHard"),
+        ({"amiSelectorTerms": "al2023@latest"}, "spec: amiSelectorTerms"),
+        ({"amiSelectorTerms": [None]}, "spec: amiSelectorTerms[0]"),
+        ({"blockDeviceMappings": [{"ebs": "20Gi"}]}, "spec: blockDeviceMappings[0].ebs"),
+        ({"capacityReservationSelectorTerms": [{"tags": ["team"]}]}, "spec: capacityReservationSelectorTerms[0].tags"),
+        ({"amiFamily": "Ubuntu"}, "spec: amiFamily"),
+        ({"subnetSelectorTerms": 10**30}, "spec: subnetSelectorTerms"),
+    ],
+)
+def test_what_a_peers_definition_would_let_through_is_refused_with_its_place(odd, where) -> None:
+    """A cluster may still have the peer's definitions, whose kubelet is open."""
+    with pytest.raises(BadInput) as refused:
+        spec.read(node_class(**odd))
+    assert where in str(refused.value)

@@ -7,6 +7,8 @@ from tests.clouds.aws.classes import Desk, assert_a_sentence, is_ready, node_cla
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.world import Refuse
 
+from dovetail.clouds.aws import calls
+
 PLAIN = "You are not authorized to perform this operation."
 
 
@@ -140,3 +142,77 @@ def test_user_data_that_is_nearly_too_long_is_told(aws_server: AwsServer, aws_ac
         assert "of 16384 bytes" in said(report, "ValidationSucceeded").message
 
     sat(aws_server, scenario)
+
+
+# ---- classes that are not whole yet
+
+NOWHERE = [{"tags": {"nobody": "has-it"}}]
+
+
+def test_rights_that_will_be_missing_are_said_before_the_class_is_whole(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    """Whoever sets a class up hears of all that is missing, and not of one thing after another."""
+    for action in ("CreateLaunchTemplate", "RunInstances"):
+        aws_server.world.fail_always(action, denied())
+
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account, subnetSelectorTerms=NOWHERE))
+        one = said(report, "ValidationSucceeded")
+        assert (one.status, one.reason) == ("False", "CreateLaunchTemplateAuthCheckFailed")
+        assert "add ec2:CreateLaunchTemplate to its IAM policy" in one.message
+        assert "add ec2:RunInstances to its IAM policy" in one.message
+        assert "SubnetsReady is False (SubnetsNotFound)" in one.message
+        assert_a_sentence(one)
+        asked = desk.counts.calls["RunInstances"]
+        await desk.later(600)
+        assert desk.counts.calls["RunInstances"] == asked, "believed for half an hour"
+        await desk.later(1801)
+        assert desk.counts.calls["RunInstances"] == asked + 1
+
+    sat(aws_server, scenario)
+
+
+def test_what_may_be_done_is_only_waited_for(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        one = said(await desk.look(node_class(aws_account, subnetSelectorTerms=NOWHERE)), "ValidationSucceeded")
+        assert (one.status, one.reason) == ("False", "DependenciesNotReady")
+        assert not await desk.aws.all(calls.DESCRIBE_TEMPLATES), "asking makes nothing"
+        assert is_ready(await desk.look(node_class(aws_account)))
+
+    sat(aws_server, scenario)
+
+
+def test_that_AWS_is_busy_or_a_part_is_missing_is_no_missing_right(aws_server: AwsServer, aws_account: Account) -> None:
+    aws_server.world.fail_always("CreateLaunchTemplate", Refuse("RequestLimitExceeded", "slow down", 503))
+    aws_server.world.fail_always("RunInstances", Refuse("MissingParameter", "an image, please", 400))
+
+    async def scenario(desk: Desk) -> None:
+        one = said(await desk.look(node_class(aws_account, subnetSelectorTerms=NOWHERE)), "ValidationSucceeded")
+        assert one.reason == "DependenciesNotReady"
+
+    sat(aws_server, scenario)
+
+
+def test_a_class_of_which_nothing_may_even_be_read_says_each_action_that_is_missing(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    aws_server.world.fail_always("*", denied())
+
+    async def scenario(desk: Desk) -> None:
+        report = await desk.look(node_class(aws_account))
+        told = " ".join(one.message for one in report.conditions)
+        reads = ("ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ssm:GetParameter")
+        for action in (*reads, "ec2:CreateLaunchTemplate", "ec2:RunInstances"):
+            assert f"add {action} to its IAM policy" in told, action
+        assert not is_ready(report)
+
+    sat(aws_server, scenario)
+
+
+def test_nothing_is_tried_early_where_the_user_does_not_want_it(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        await desk.look(node_class(aws_account, subnetSelectorTerms=NOWHERE))
+        assert not {"RunInstances", "CreateLaunchTemplate"} & set(desk.counts.calls)
+
+    sat(aws_server, scenario, probes=False)

@@ -19,13 +19,13 @@ import dovetail.clouds.aws
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Aws
-from dovetail.clouds.aws.machines import id_of
+from dovetail.clouds.aws.described import id_of
 from dovetail.clouds.aws.policy import ALWAYS, LONGEST, RIGHTS, Feature, Scope, features_of, parameters_of, policy
 
 _TAGS = "TagSpecifications"
 ROOM = Path(dovetail.clouds.aws.__file__).parent
-#: Known, and made by nobody: shifts away from a zone are not followed yet, and who one is anybody may ask.
-UNUSED = {calls.GET_SHIFTS, calls.GET_IDENTITY}
+#: Known, and made by nobody: who one is anybody may ask.
+UNUSED = {calls.GET_IDENTITY}
 EVERYTHING = Scope("prod", "eu-west-1", "123456789012", role="prod-nodes", queue="prod", features=frozenset(Feature))
 
 

@@ -18,7 +18,7 @@ from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws import tags, upkeep
-from dovetail.clouds.aws.machines import id_of
+from dovetail.clouds.aws.described import id_of
 from dovetail.clouds.aws.resolved import CAPACITY_BLOCK, HeldReservation
 from dovetail.clouds.aws.upkeep import TAGS_APART, Habits, Upkeep
 from dovetail.clouds.port import Tended

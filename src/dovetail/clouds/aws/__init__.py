@@ -11,6 +11,7 @@ Asking what is sold, and selling it on to the catalog (`market` says who calls w
     freshness                                 how old each of them is, and why it is not newer
     class_terms, class_specs, class_rows      what a node class makes of a region: refusals, specs, offerings
     reserved_rows, discovered                 offerings of its reservations; memory that nodes reported
+    shifts        zones that ARC has shifted away from, which are left alone
     market        `AwsMarket`, the four questions;  discovery   keeps it up to date;  refresh   once, for the CLI
 
 Talking to AWS, from the bottom:
@@ -18,6 +19,7 @@ Talking to AWS, from the bottom:
     calls         every call there is, as values: service, pages, deadline, whether it may be repeated
     access        region and endpoint, who watches (`Watch`), where time comes from
     errors        one table from AWS's codes to the errors of `clouds.port`; `code_of` tells the code again
+    models        AWS's descriptions of its services, cut to those calls;  reading   long answers, beside the loop
     client        `Aws`: `ask(call, **request)`, `all(call, …)` for pages, `may(call, …)` for dry runs; imports
                   the SDK, and nobody else does
     batching      `Batcher`: wishes of one key within a moment are one call
@@ -42,9 +44,12 @@ Buying, each step a value for the next:
 Machines that were bought:
 
     tags          whose a machine is, and for which claims it was bought
-    machines      an EC2 instance as a `Machine`; `instance_of(machine, kind)` as a `core.instances.Instance`;
+    described     an EC2 instance as a `Machine`; `instance_of(machine, kind)` as a `core.instances.Instance`;
                   `id_of("aws:///zone/i-…")`
     instances     `Instances`: `get`, `ours`, `of_claim`, `terminate`, `tag`, `reboot`
+    ends          instances terminated many at a time
+
+Single machines of Cluster API: `machines`, whose docstring maps it.
 
 What happens to them later:
 

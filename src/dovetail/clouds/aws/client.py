@@ -11,6 +11,7 @@ EKS pod identity, the machine's own role. AWS_ENDPOINT_URL, or `Access.endpoint`
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import cache
@@ -20,6 +21,8 @@ from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.access import Access, Counts, Pace, Watch
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.errors import DRY_RUN, Refusal, code_of, sorted_out
+from dovetail.clouds.aws.models import Files
+from dovetail.clouds.aws.reading import Reading
 from dovetail.clouds.port import CloudError, Misconfigured, Throttled, Unavailable
 
 Answer = dict[str, Any]
@@ -39,7 +42,9 @@ class Aws:
 
     def __init__(self, access: Access | None = None, watch: Watch | None = None, pace: Pace | None = None) -> None:
         self._access, self._watch, self._pace = access or Access(), watch or Counts(), pace or Pace()
-        self._sdk = _Sdk()
+        #: For whoever reads what was answered; other readers' turns are waited for.
+        self.reading = Reading()
+        self._sdk = _Sdk(self.reading)
         self._stack = AsyncExitStack()
         self._clients: dict[str, asyncio.Task[Any]] = {}
         self._region = self._access.region
@@ -78,14 +83,17 @@ class Aws:
 
     async def all(self, call: Call, **request: Any) -> tuple[Any, ...]:
         """Every item of every page."""
-        found: list[Any] = []
+        return tuple([one async for page in self.pages(call, **request) for one in page])
+
+    async def pages(self, call: Call, **request: Any) -> AsyncIterator[list[Any]]:
+        """Page by page, for whoever makes less of a page before the next comes."""
         paged = {**request, **_page_size(call, request)}
         while True:
             answer = await self.ask(call, **paged)
-            found.extend(answer.get(call.listed) or ())
+            yield list(answer.get(call.listed) or ())
             token = _next(answer)
             if not token:
-                return tuple(found)
+                return
             paged["Marker" if call.service == "iam" else "NextToken"] = token
 
     async def may(self, call: Call, **request: Any) -> None:
@@ -163,23 +171,34 @@ class _Parsers:
     twentieth of a second. Times, of which a history of prices is full, are not guessed at but read as they are written.
     """
 
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
     def create_parser(self, protocol: str) -> _Parser:
         from aiobotocore.parsers import AioResponseParserFactory
 
         factory = AioResponseParserFactory()
         factory.set_parser_defaults(timestamp_parser=_moment)
-        return _Parser(factory.create_parser(protocol))
+        return _Parser(factory.create_parser(protocol), self._reading)
 
 
 class _Parser:
-    def __init__(self, parser: Any) -> None:
-        self._parser = parser
+    def __init__(self, parser: Any, reading: Reading) -> None:
+        self._parser, self._reading = parser, reading
 
     async def parse(self, response: Answer, shape: Any) -> Any:
         body = response.get("body")
         if isinstance(body, bytes) and len(body) > _LARGE_ANSWER:
-            return await asyncio.to_thread(lambda: asyncio.run(self._parser.parse(response, shape)))
+            return await self._reading(self._read, response, shape)
         return await self._parser.parse(response, shape)
+
+    def _read(self, response: Answer, shape: Any) -> Any:
+        """The SDK's parser is a coroutine that waits for nothing, so it needs no loop to be run by."""
+        try:
+            self._parser.parse(response, shape).send(None)
+        except StopIteration as done:
+            return done.value
+        raise RuntimeError("the SDK's parser waits for something")
 
 
 def _moment(value: Any) -> Any:
@@ -194,35 +213,46 @@ def _moment(value: Any) -> Any:
 
 @cache
 def _models() -> Any:
-    """AWS's own descriptions of its services. Reading EC2's takes a third of a second, so it is read once."""
-    from botocore.loaders import create_loader
+    """AWS's own descriptions of its services, as far as we need them, each read once."""
+    from botocore.loaders import Loader
 
-    return create_loader()
+    return Loader(file_loader=Files())
 
 
-def _session() -> Any:
+def _read_ahead(service: str) -> None:
+    """Have all files read that a client is made of: made on the event loop, it would read them there."""
+    loader = _models()
+    loader.load_data_with_path("endpoints")
+    for name in ("sdk-default-configuration", "partitions", "_retry"):
+        loader.load_data(name)
+    for name in ("service-2", "endpoint-rule-set-1"):
+        loader.load_service_model(service, name)
+
+
+def _session(reading: Reading) -> Any:
     try:
         from aiobotocore.session import get_session
     except ImportError:
         raise _problem("ExtraMissing", "AWS needs the extra `aws`: pip install 'dovetail[aws]'") from None
     session = get_session()
     session.register_component("data_loader", _models())
-    session.register_component("response_parser_factory", _Parsers())
+    session.register_component("response_parser_factory", _Parsers(reading))
     return session
 
 
 class _Sdk:
     """aiobotocore, imported when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading) -> None:
         self._session: Any = None
+        self._reading = reading
         self._opening = asyncio.Lock()
 
     async def _opened(self) -> Any:
         """Beside the event loop: importing the SDK takes a while."""
         async with self._opening:
             if self._session is None:
-                self._session = await asyncio.to_thread(_session)
+                self._session = await self._reading(_session, self._reading)
         return self._session
 
     async def region(self) -> str:
@@ -233,7 +263,7 @@ class _Sdk:
         return str(configured or await AioIMDSRegionProvider(session=session).provide() or "")
 
     async def client(self, service: str, region: str, access: Access) -> Any:
-        """A client, not yet entered. Reading the model of EC2 takes a while, so it is done beside the event loop."""
+        """A client, not yet entered. Reading the files it is made of takes a while and is done beside the loop."""
         session = await self._opened()
         from aiobotocore.config import AioConfig
         from botocore.exceptions import BotoCoreError
@@ -245,8 +275,8 @@ class _Sdk:
             max_pool_connections=access.connections,
             user_agent_extra="dovetail",
         )
-        await asyncio.to_thread(_models().load_service_model, service, "service-2")
         try:
+            await self._reading(_read_ahead, service)
             return session.create_client(
                 service, region_name=region, endpoint_url=access.endpoint or None, config=config
             )

@@ -24,6 +24,7 @@ from dovetail.api.kinds import Kind
 from dovetail.clouds.aws import drift, tags
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.described import Machine, id_of, instance_of
 from dovetail.clouds.aws.discovery import Discovery
 from dovetail.clouds.aws.discovery import Habits as Asking
 from dovetail.clouds.aws.errors import NO_ADDRESSES, RESERVATION_FULL
@@ -33,7 +34,6 @@ from dovetail.clouds.aws.instances import YOUNG_SECONDS, Instances
 from dovetail.clouds.aws.interruption import Habits as Listening
 from dovetail.clouds.aws.interruption import Interruptions
 from dovetail.clouds.aws.launching import Launcher, Ties
-from dovetail.clouds.aws.machines import Machine, id_of, instance_of
 from dovetail.clouds.aws.market import AwsMarket, Defaults
 from dovetail.clouds.aws.nodeclass import Kit, Resolver
 from dovetail.clouds.aws.options import Deaf, Ears, Habits, Miss, Options
@@ -41,6 +41,7 @@ from dovetail.clouds.aws.region import Region
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.sales import Habits as Buying
 from dovetail.clouds.aws.selling import SellingClasses
+from dovetail.clouds.aws.shifts import Change, Shifts, zone_of
 from dovetail.clouds.aws.templates import Templates
 from dovetail.clouds.aws.upkeep import Habits as Tending
 from dovetail.clouds.aws.upkeep import Upkeep
@@ -93,11 +94,15 @@ class AwsCloud:
             *(aws, self._templates, options.home, options.kubernetes, self.counts, now),
             probes=options.probes,
             read_only=options.read_only,
+            name_server=options.name_server,
+            standing=self.discovery.standing,
         )
         self.node_classes = SellingClasses(Resolver(kit), self.market, options.reserved)
-        tending = Tending(self._ears.unhealthy, options.read_only, now, self._habits.sleep)
+        self.shifts = Shifts(aws, cluster, now)
+        tending = Tending(self._ears.unhealthy, options.read_only, now, self._habits.sleep, self.shifts.hide)
         self.keeper = Upkeep(aws, self._instances, cluster, tending)
         self._listeners: list[Callable[[Notice], None]] = []
+        self._shift_listeners: list[Callable[[Change], None]] = []
         self._counted: set[str] = set()
         self._ending: dict[str, Machine] = {}
         self._restarted: dict[str, str] = {}
@@ -131,6 +136,8 @@ class AwsCloud:
     def _background(self) -> Iterable[Coroutine[Any, Any, None]]:
         """Everything that goes on by itself."""
         yield self.discovery.run()
+        if self._options.zonal_shift:
+            yield self._followed()
         if self._options.read_only:
             return
         yield self._swept()
@@ -140,6 +147,9 @@ class AwsCloud:
     def _interruptions(self) -> Interruptions:
         habits = Listening(self._ears.interruptions, self._habits.now, self._habits.sleep)
         return Interruptions(self._aws, self._options.queue, self.tell, self.provider_id, habits)
+
+    async def _followed(self) -> None:
+        await self.shifts.follow(lambda: self.market.region.zones, self._shifted, self._habits.sleep)
 
     async def _swept(self) -> None:
         """Templates of processes that are no more are known after the first look, and go when nobody uses them."""
@@ -172,6 +182,15 @@ class AwsCloud:
     def on_notice(self, listener: Callable[[Notice], None]) -> None:
         self._listeners.append(listener)
 
+    def on_shift(self, listener: Callable[[Change], None]) -> None:
+        self._shift_listeners.append(listener)
+
+    def _shifted(self, changes: Iterable[Change]) -> None:
+        self.market.set_shifted(self.shifts.zones)
+        for change in changes:
+            for listener in self._shift_listeners:
+                listener(change)
+
     def tell(self, notice: Notice) -> None:
         """A machine will be taken away."""
         for listener in self._listeners:
@@ -195,8 +214,10 @@ class AwsCloud:
             self.market.mark_subnet(pool.subnet_id)
         if miss.code == RESERVATION_FULL and pool.reservation_id:
             self.counts.exhausted(pool.reservation_id, self._habits.now())
-        ids = {zone.zone_name: zone.zone_id for zone in self.market.region.zones}
-        self._ears.missed(Miss(pool.zone, ids.get(pool.zone, ""), fleet.capacity_type, miss.code))
+        self._ears.missed(Miss(pool.zone, self._zone_id(pool.zone), fleet.capacity_type, miss.code))
+
+    def _zone_id(self, name: str) -> str:
+        return next((one.zone_id for one in self.market.region.zones if one.zone_name == name), "")
 
     def _kind_of(self, order: Order, name: str) -> InstanceType | None:
         among = (one.instance_type for one in order.options if one.instance_type.name == name)
@@ -211,11 +232,16 @@ class AwsCloud:
     # ---- returning
 
     async def terminate(self, claim: NodeClaim) -> None:
+        self.shifts.spare(claim.provider_id, f"ending {claim.name}")
         await self._launcher.settled(claim.name)
         try:
             await self._told_to_go(claim)
         except NotFound:
             self._ended(claim)
+            raise
+        except CloudError:
+            zone = zone_of(claim.provider_id)
+            self._ears.kept(zone, self._zone_id(zone))
             raise
 
     async def _told_to_go(self, claim: NodeClaim) -> None:
@@ -271,13 +297,16 @@ class AwsCloud:
     # ---- looking
 
     async def get(self, provider_id: str) -> Instance:
-        return self._instance(await self._instances.get(id_of(provider_id)))
+        name = id_of(provider_id)
+        known = self._looked.get(name) if self.shifts.hide(provider_id) else None
+        return self._instance(known or await self._instances.get(name))
 
     async def instances(self) -> tuple[Instance, ...]:
-        found = await self._instances.ours()
-        self._looked, self._looked_at = {one.id: one for one in found}, self._habits.now()
-        self._ours |= {one.id: one.provider_id for one in found}
-        return tuple(map(self._instance, found))
+        hidden = {one.id: one for one in self._looked.values() if self.shifts.hide(one.provider_id)}
+        found = hidden | {one.id: one for one in await self._instances.ours() if one.id not in hidden}
+        self._looked, self._looked_at = found, self._habits.now()
+        self._ours |= {one.id: one.provider_id for one in found.values()}
+        return tuple(map(self._instance, found.values()))
 
     def provider_id(self, instance_id: str) -> str | None:
         """Of a machine of this cluster that anybody has heard of."""

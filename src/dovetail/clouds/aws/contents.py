@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.clouds.aws import tags
-from dovetail.clouds.aws.machines import INTERRUPTIBLE, ONLY_RESERVED
+from dovetail.clouds.aws.described import INTERRUPTIBLE, ONLY_RESERVED
 from dovetail.clouds.aws.resolved import CAPACITY_BLOCK, Disk, HeldReservation, Interface, Network, ResolvedClass
 from dovetail.clouds.aws.templates import encoded
 from dovetail.core import labels

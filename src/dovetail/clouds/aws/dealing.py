@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dovetail.clouds.aws.machines import Machine, id_of
+from dovetail.clouds.aws.described import Machine, id_of
 from dovetail.clouds.port import NotFound
 from dovetail.core.nodeclaims import NodeClaim
 

@@ -74,6 +74,13 @@ class Discovery:
         """What of the last answers could not be read; the rest of them was used."""
         return tuple(one for found in self._problems.values() for one in found)
 
+    def standing(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """For a condition: what is stale, and what else is not from AWS itself."""
+        known = self.freshness.by_subject
+        stale = self.freshness.stale(self._habits.intervals, self._habits.now())
+        others = (subject for subject, one in known.items() if not one.live and subject not in stale)
+        return tuple(known[one].dated(one) for one in stale), tuple(known[one].dated(one) for one in others)
+
     def complaints(self) -> tuple[str, ...]:
         return self.freshness.complaints(self._habits.intervals, self._habits.now())
 
@@ -119,9 +126,9 @@ class Discovery:
         heard = await types_live.ask(self._aws)
 
         def read(before: Region) -> tuple[Region, tuple[BadField, ...]]:
-            types, problems = types_live.types_of(heard)
-            zones = types_live.zones_of(heard)
-            answers = Answers(before.name, types, zones, before.prices, before.network, types_live.SOURCE, problems)
+            types, zones = heard.types, types_live.zones_of(heard)
+            said = (before.prices, before.network, types_live.SOURCE, types.problems)
+            answers = Answers(before.name, types.rows, zones, *said)
             found = region.read(answers, before)
             return found, found.listing.problems
 
@@ -150,8 +157,8 @@ class Discovery:
     async def _change(self, subject: Subject, read: Callable[[Region], tuple[Region, tuple[BadField, ...]]]) -> None:
         market = self._market
         async with self._changing:
-            found, problems = await asyncio.to_thread(read, market.region)
-            market.adopt(await asyncio.to_thread(market.draft, found))
+            found, problems = await self._aws.reading(read, market.region)
+            market.adopt(await self._aws.reading(market.draft, found))
         self._problems[subject] = problems
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws.described import Machine
 from dovetail.clouds.aws.launching import HASH, HASH_VERSION
-from dovetail.clouds.aws.machines import Machine
 from dovetail.clouds.aws.resolved import ResolvedClass
 from dovetail.clouds.port import Unavailable
 from dovetail.core.catalog.offerings import InstanceType

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.clouds.aws import tags
+from dovetail.clouds.aws.described import INTERRUPTIBLE
 from dovetail.clouds.aws.errors import NO_SPOT_ROLE, Refusal, Row, row_of, sorted_out
-from dovetail.clouds.aws.machines import INTERRUPTIBLE
 from dovetail.clouds.aws.resolved import CAPACITY_BLOCK
 from dovetail.clouds.port import CloudError
 from dovetail.core import labels

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from dovetail.core import timestamps
+
 #: What is older than so many of its own intervals is worth a sentence in a condition.
 PATIENCE: Final = 2.0
 _DAY: Final = 86_400.0
@@ -39,6 +41,13 @@ class Fresh:
 
     def age(self, now: float) -> float | None:
         return None if self.as_of is None else max(0.0, now - self.as_of)
+
+    def dated(self, subject: Subject) -> str:
+        """In a sentence that stays the same until something changes: a condition is not written every minute."""
+        origin = "heard from AWS" if self.live else "as bundled with this program"
+        when = "of unknown date" if self.as_of is None else f"as of {timestamps.text(self.as_of)}"
+        why = self.skipped or self.problem
+        return f"{subject}: {origin}, {when}{'; ' + why if why else ''}"
 
     def told(self, subject: Subject, now: float) -> str:
         """In a sentence."""
@@ -77,13 +86,17 @@ class Freshness:
         found = {subject: one.age(now) for subject, one in self.by_subject.items()}
         return {subject: age for subject, age in found.items() if age is not None}
 
-    def complaints(self, intervals: Mapping[Subject, float], now: float) -> tuple[str, ...]:
-        """For a condition: what has failed for longer than a hiccup."""
+    def stale(self, intervals: Mapping[Subject, float], now: float) -> tuple[Subject, ...]:
+        """What has failed for longer than a hiccup."""
         return tuple(
-            one.told(subject, now)
+            subject
             for subject, one in self.by_subject.items()
             if one.failing_since is not None and now - one.failing_since >= PATIENCE * intervals[subject]
         )
+
+    def complaints(self, intervals: Mapping[Subject, float], now: float) -> tuple[str, ...]:
+        """For people: what is stale, and how old by now."""
+        return tuple(self.by_subject[subject].told(subject, now) for subject in self.stale(intervals, now))
 
 
 def _moment(date: str | None) -> float | None:

@@ -1,7 +1,7 @@
 """Machines of this cluster: looked at, found again, tagged, terminated, restarted.
 
-Looking and terminating go in batches. EC2 refuses a whole batch for one id it does not know, so a batch that was
-refused is asked again one by one: the unknown one costs only itself (`spec/aws` §6).
+Looking and terminating (`ends`) go in batches. EC2 refuses a whole batch for one id it does not know, so a batch that
+was refused is asked again one by one: the unknown one costs only itself (`spec/aws` §6).
 
 EC2's describes are behind: for half a minute and more they may not know a machine that was just bought. One that this
 process bought is therefore believed to be there while it is young, whatever they say: to take it for gone would be to
@@ -19,11 +19,10 @@ from typing import Any, Final
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws.batching import DESCRIBES, TERMINATIONS, Batcher, Window
 from dovetail.clouds.aws.client import Aws
-from dovetail.clouds.aws.machines import STATES, Machine, of_wire
+from dovetail.clouds.aws.described import STATES, Machine, of_wire
+from dovetail.clouds.aws.ends import PATIENCE, Ends
 from dovetail.clouds.port import CloudError, NotFound, Unavailable
 
-#: How long anybody waits for a look or an end; the calls below have less.
-PATIENCE: Final = 150.0
 #: For so long after it was bought a machine may be missing from what EC2 tells.
 YOUNG_SECONDS: Final = 120.0
 _ALL: Final = ""
@@ -57,9 +56,7 @@ class Instances:
         self._searches: Batcher[str, str, tuple[Machine, ...]] = Batcher(
             self._searched, chosen.describes, lambda size, seconds: seen("find_instances", size, seconds)
         )
-        self._ends: Batcher[str, str, str] = Batcher(
-            self._terminated, chosen.terminations, lambda size, seconds: seen("terminate_instances", size, seconds)
-        )
+        self._ends = Ends(aws, chosen.terminations, lambda size, seconds: seen("terminate_instances", size, seconds))
 
     async def close(self) -> None:
         await asyncio.gather(self._looks.close(), self._searches.close(), self._ends.close())
@@ -142,33 +139,13 @@ class Instances:
     async def terminate(self, instance_id: str) -> str:
         """Tell one to go; the state it is in then. NotFound if there is none."""
         try:
-            state = await self._ends.add(_ALL, instance_id, PATIENCE)
+            state = await self._ends.terminate(instance_id)
         except NotFound:
             if instance_id in self._young():
                 raise Unavailable(f"EC2 has not heard yet of {instance_id}, which it has just sold") from None
             raise
         self._bought.pop(instance_id, None)
         return state
-
-    async def _terminated(self, _: str, ids: Sequence[str]) -> Sequence[str | CloudError]:
-        try:
-            states = await self._end(ids)
-        except NotFound as unknown:
-            if len(set(ids)) == 1:
-                return [unknown] * len(ids)
-            alone = dict(zip(ids, await asyncio.gather(*(self._end_alone(one) for one in ids)), strict=True))
-            return [alone[one] for one in ids]
-        return [states.get(one) or _gone(one) for one in ids]
-
-    async def _end(self, ids: Iterable[str]) -> Mapping[str, str]:
-        answer = await self._aws.ask(calls.TERMINATE_INSTANCES, InstanceIds=sorted(set(ids)))
-        return {one["InstanceId"]: one["CurrentState"]["Name"] for one in answer.get("TerminatingInstances", ())}
-
-    async def _end_alone(self, instance_id: str) -> str | CloudError:
-        try:
-            return (await self._end((instance_id,))).get(instance_id) or _gone(instance_id)
-        except CloudError as failed:
-            return failed
 
     # ---- the rest
 

@@ -19,10 +19,10 @@ from dovetail.clouds.aws.addresses import Addresses
 from dovetail.clouds.aws.choices import ladder
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.dealing import Deals
+from dovetail.clouds.aws.described import Machine, instance_of
 from dovetail.clouds.aws.errors import NO_ADDRESSES
 from dovetail.clouds.aws.fleet import Fleet, Miss
 from dovetail.clouds.aws.instances import Instances
-from dovetail.clouds.aws.machines import Machine, instance_of
 from dovetail.clouds.aws.resolved import ResolvedClass
 from dovetail.clouds.aws.sales import Habits, Sale, Sales
 from dovetail.clouds.aws.shapes import Shape, Shaper, machine_of

@@ -6,12 +6,12 @@ that does not answer is no such thing: the files that come with the program serv
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Final
 
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws import region as regions
+from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.region import Region
 from dovetail.clouds.port import CloudError, Misconfigured
@@ -40,14 +40,22 @@ async def region_of(aws: Aws) -> str:
 async def opened(aws: Aws) -> Region:
     """Try the credentials on the one call without which nothing works, and have the region as the files know it."""
     name = await region_of(aws)
+    failed = await tried(aws, calls.DESCRIBE_INSTANCE_TYPES)
+    if failed is not None:
+        _log.warning("AWS does not answer, so bundled types and prices are used until it does: %s", failed)
+    return await aws.reading(_bundled, name)
+
+
+async def tried(aws: Aws, call: Call) -> CloudError | None:
+    """Whether one call would be allowed: raises BadInput if not, and returns what kept AWS from saying so."""
     try:
-        await aws.may(calls.DESCRIBE_INSTANCE_TYPES)
+        await aws.may(call)
     except Misconfigured as refused:
         advice = _ADVICE.get(refused.reason)
         raise BadInput(f"AWS cannot be used: {refused}{f'; {advice}' if advice else ''}") from None
     except CloudError as failed:
-        _log.warning("AWS does not answer, so bundled types and prices are used until it does: %s", failed)
-    return await asyncio.to_thread(_bundled, name)
+        return failed
+    return None
 
 
 def _bundled(name: str) -> Region:

@@ -18,11 +18,13 @@ from dovetail.core.catalog.allocatable import NodeRules
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`home` is the cluster machines join, at least its name; `kubernetes` says its version at any time. `rules` are
-    how nodes are set up where a class does not say. `queue` is where interruptions are told, "" for nowhere.
+    """`home` is the cluster machines join, at least its name; `kubernetes` says its version at any time and
+    `name_server` where its name server is, "" while nobody knows. `rules` are how nodes are set up where a class does
+    not say. `queue` is where interruptions are told, "" for nowhere.
 
     `isolated`: the network does not reach Pricing. `probes`: node classes are tried with dry runs. `reserved`: their
     reservations are bought from. `read_only`: nothing is made, ended or written, for a controller that only tells.
+    `zonal_shift`: zones that ARC has shifted away from are left alone.
     """
 
     home: Home
@@ -33,6 +35,8 @@ class Options:
     probes: bool = True
     reserved: bool = True
     read_only: bool = False
+    zonal_shift: bool = False
+    name_server: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,9 @@ class Ears(Protocol):
     def unhealthy(self, category: str) -> None:
         """EC2's own checks say that a machine is."""
 
+    def kept(self, zone: str, zone_id: str) -> None:
+        """A machine there could not be ended."""
+
     @property
     def interruptions(self) -> Watch:
         """Who counts messages of the queue."""
@@ -81,6 +88,9 @@ class Deaf:
         return
 
     def unhealthy(self, category: str) -> None:
+        return
+
+    def kept(self, zone: str, zone_id: str) -> None:
         return
 
     @property

@@ -37,6 +37,7 @@ class Feature(StrEnum):
     PLACEMENT_GROUPS = "placement-groups"
     REBOOTS = "reboots"
     QUEUE = "queue"
+    ZONAL_SHIFT = "zonal-shift"
 
 
 #: What no node class and no flag decides.
@@ -278,6 +279,13 @@ RIGHTS: Final = (
         "read the queue where interruptions are told",
         (calls.GET_QUEUE_URL, calls.RECEIVE_MESSAGES, calls.DELETE_MESSAGES),
         lambda scope: [scope.arn("sqs", scope.queue or "*")],
+    ),
+    Right(
+        "HearOfZonalShifts",
+        Feature.ZONAL_SHIFT,
+        "ask which zones traffic is shifted away from",
+        (calls.GET_SHIFTS,),
+        lambda scope: [scope.arn("eks", f"cluster/{scope.cluster}")],
     ),
 )
 

@@ -25,10 +25,10 @@ from dovetail.clouds.aws import fleet as fleets
 from dovetail.clouds.aws.batching import FLEETS, Batcher, Window
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.dealing import Deals
+from dovetail.clouds.aws.described import Machine
 from dovetail.clouds.aws.errors import TOKEN_MISMATCH, code_of
 from dovetail.clouds.aws.fleet import Bought, Fleet, Miss
 from dovetail.clouds.aws.instances import Instances
-from dovetail.clouds.aws.machines import Machine
 from dovetail.clouds.port import CloudError, Unavailable
 from dovetail.core.nodeclaims import NodeClaim
 

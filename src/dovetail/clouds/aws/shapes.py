@@ -11,8 +11,8 @@ from dovetail.clouds.aws import tags
 from dovetail.clouds.aws.addresses import Addresses
 from dovetail.clouds.aws.choices import Rung, Way
 from dovetail.clouds.aws.contents import EFA, Content, data_of, market_of
+from dovetail.clouds.aws.described import Machine
 from dovetail.clouds.aws.fleet import OWN_PRICES, Bought, Fleet, Pool
-from dovetail.clouds.aws.machines import Machine
 from dovetail.clouds.aws.resolved import (
     DEFAULT_RESERVATION,
     Boot,

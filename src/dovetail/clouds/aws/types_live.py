@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.client import Aws
@@ -23,11 +23,18 @@ SOURCE: Final = "EC2 DescribeInstanceTypes"
 _BY_ZONE: Final = "availability-zone"
 
 
+class Types(NamedTuple):
+    """The types that can be read, and what is wrong with the others."""
+
+    rows: tuple[TypeAnswer, ...]
+    problems: tuple[BadField, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """EC2's words, not yet read: reading them takes long enough to be done beside the event loop."""
+    """EC2's answers: the types read already, as its words about them take much room; the others are short."""
 
-    types: tuple[Mapping[str, Any], ...]
+    types: Types
     offered: tuple[Mapping[str, Any], ...]
     zones: tuple[Mapping[str, Any], ...]
 
@@ -35,28 +42,34 @@ class Heard:
 async def ask(aws: Aws) -> Heard:
     """All three questions at once. An empty answer to any of them is no answer: EC2 sells something everywhere."""
     answers = await asyncio.gather(
-        aws.all(calls.DESCRIBE_INSTANCE_TYPES),
+        _types(aws),
         aws.all(calls.DESCRIBE_TYPE_OFFERINGS, LocationType=_BY_ZONE),
         aws.all(calls.DESCRIBE_ZONES),
         return_exceptions=True,
     )
     types, offered, zones = (_or_raise(one) for one in answers)
-    heard = Heard(types, offered, zones)
-    for found, what in ((heard.types, "instance types"), (heard.offered, "offerings"), (heard.zones, "zones")):
+    for found, what in ((any(types), "instance types"), (offered, "offerings"), (zones, "zones")):
         if not found:
             raise Unavailable(f"EC2 answered with no {what}")
-    return heard
+    return Heard(Types(*types), offered, zones)
+
+
+async def _types(aws: Aws) -> Types:
+    """Each page is read, beside the event loop, before the next is asked for: what EC2 says of all types at once is a
+    hundred thousand objects, and what we keep of it a tenth."""
+    rows: list[TypeAnswer] = []
+    problems: list[BadField] = []
+    async for page in aws.pages(calls.DESCRIBE_INSTANCE_TYPES):
+        read, bad = await aws.reading(convert_rows, page, TypeAnswer, SOURCE)
+        rows.extend(read)
+        problems.extend(bad)
+    return Types(tuple(rows), tuple(problems))
 
 
 def _or_raise(answer: tuple[Any, ...] | BaseException) -> tuple[Any, ...]:
     if isinstance(answer, BaseException):
         raise answer
     return answer
-
-
-def types_of(heard: Heard) -> tuple[list[TypeAnswer], tuple[BadField, ...]]:
-    """The types that can be read, and what is wrong with the others."""
-    return convert_rows(heard.types, TypeAnswer, SOURCE)
 
 
 def zones_of(heard: Heard) -> list[ZoneRow]:

@@ -24,8 +24,8 @@ from typing import Final
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.described import Machine, id_of
 from dovetail.clouds.aws.instances import Instances
-from dovetail.clouds.aws.machines import Machine, id_of
 from dovetail.clouds.aws.reserved_rows import BLOCK_LEAD_SECONDS
 from dovetail.clouds.aws.resolved import CAPACITY_BLOCK
 from dovetail.clouds.aws.statuses import Checks, nobody
@@ -51,12 +51,14 @@ _LOST: Final[Mapping[str, str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """`counted` hears of machines that are unwell. `read_only`: no tags. `now` is in seconds since 1970."""
+    """`counted` hears of machines that are unwell. `read_only`: no tags. `left_alone`: none for this machine, for now.
+    `now` is in seconds since 1970."""
 
     counted: Callable[[str], None] = nobody
     read_only: bool = False
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    left_alone: Callable[[str], bool] = lambda provider_id: False
 
 
 @dataclass(slots=True)
@@ -122,7 +124,8 @@ class Upkeep:
     # ---- tags
 
     def _is_untagged(self, name: str, claim: NodeClaim) -> bool:
-        return bool(claim.node_name) and name not in self._tagged and not self._habits.read_only
+        known = name in self._tagged or self._habits.left_alone(claim.provider_id)
+        return bool(claim.node_name) and not known and not self._habits.read_only
 
     async def _tag(self, one: _Round) -> None:
         due = [name for name in one.found if self._is_untagged(name, one.claims[name])]

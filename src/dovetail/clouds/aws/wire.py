@@ -15,8 +15,8 @@ _Positive = Annotated[int, msgspec.Meta(ge=1, le=2**40)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 
 
-class _Answer(msgspec.Struct, frozen=True, rename="pascal"):
-    """EC2 spells its fields in PascalCase."""
+class _Answer(msgspec.Struct, frozen=True, rename="pascal", gc=False):
+    """EC2 spells its fields in PascalCase. Answers hold texts and numbers and no circles: the collector can pass by."""
 
 
 class ProcessorInfo(_Answer, frozen=True):

@@ -16,7 +16,7 @@ from typing import Final
 from dovetail.clouds.aws.bootstrap import al2, al2023, bottlerocket, windows
 from dovetail.clouds.aws.bootstrap.boot import Boot, Home
 
-__all__ = ["LARGEST_BYTES", "Boot", "Home", "user_data"]
+__all__ = ["FAMILIES", "LARGEST_BYTES", "Boot", "Home", "user_data"]
 
 #: EC2 takes no more, counted before it is encoded.
 LARGEST_BYTES: Final = 16_384
@@ -37,6 +37,9 @@ _FAMILIES: Final[Mapping[str, Callable[[Boot], str]]] = MappingProxyType(
         "Custom": _as_it_is,
     }
 )
+
+
+FAMILIES: Final = frozenset(_FAMILIES)
 
 
 def user_data(family: str, boot: Boot) -> str:

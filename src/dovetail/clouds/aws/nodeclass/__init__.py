@@ -9,6 +9,7 @@
     home            the cluster machines join;  booting   user data, one text for many types (S2.13)
     validation      what can be judged by reading: tags, kubelet (kubelet_rules), user data
     trials          what only AWS can judge: dry runs, with the IAM action that is missing
+    rights          the same of a class that is not whole yet
     hashing         the drift hash, and claims that carry another version of it
     verdicts        conditions and their sentences;  statuses   what the status says
     resolver        `Resolver`: all of it together

@@ -18,10 +18,14 @@ _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+", re.ASCII)
 
 class Surroundings:
     """Whoever puts the cloud together says what it knows: at least the cluster's name, and Kubernetes' version, which
-    may change under a running program. EKS is asked only for what is missing; nodeadm needs the range of services."""
+    may change under a running program, and the name server's address, which may be found later. EKS is asked only for
+    what is missing; nodeadm needs the range of services."""
 
-    def __init__(self, told: Home, kubernetes: Callable[[], str], memory: Memory) -> None:
+    def __init__(
+        self, told: Home, kubernetes: Callable[[], str], memory: Memory, name_server: Callable[[], str] = str
+    ) -> None:
         self._told, self._memory, self._kubernetes = told, memory, kubernetes
+        self._name_server = name_server
 
     @property
     def name(self) -> str:
@@ -36,7 +40,7 @@ class Surroundings:
 
     async def home(self, needs_cidr: bool) -> Home:
         """Raises CloudError where EKS has to be asked and does not answer."""
-        told = self._told
+        told = replace(self._told, dns=self._told.dns or self._name_server())
         if told.endpoint and told.authority and (told.cidr or not needs_cidr):
             return told
         answer = await self._memory.one(calls.DESCRIBE_CLUSTER, {"name": told.name}, SECONDS)

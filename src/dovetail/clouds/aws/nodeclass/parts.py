@@ -10,6 +10,7 @@ from typing import Any
 from dovetail.clouds.aws import class_hash
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.aws.nodeclass import booting, places, reservations, statuses, verdicts
+from dovetail.clouds.aws.nodeclass.rights import Early
 from dovetail.clouds.aws.nodeclass.spec import ClassSpec
 from dovetail.clouds.aws.nodeclass.verdicts import Look, Verdict
 from dovetail.clouds.aws.resolved import Image, PlacementGroup, ResolvedClass
@@ -42,6 +43,18 @@ def networked(parts: Parts) -> list[Verdict]:
         return found
     told = verdicts.bad(verdicts.GROUPS, "SecurityGroupSubnetVPCMismatch", differ)
     return [told if one.type == verdicts.GROUPS else one for one in found]
+
+
+def early_of(ref: NodeClassRef, spec: ClassSpec, parts: Parts) -> Early:
+    """What there is of a class that is not whole."""
+    images, subnets, groups = parts.images.value or (), parts.subnets.value or (), parts.groups.value or ()
+    return Early(
+        ref.name,
+        tuple(sorted(spec.tags.items())),
+        images[0].id if images else "",
+        str(subnets[0]["SubnetId"]) if subnets else "",
+        tuple(str(one["GroupId"]) for one in groups),
+    )
 
 
 def resolved_of(ref: NodeClassRef, spec: ClassSpec, parts: Parts, home: Home, number: str) -> ResolvedClass | None:

@@ -29,8 +29,9 @@ from dovetail.clouds.aws.nodeclass import (
 from dovetail.clouds.aws.nodeclass import spec as specs
 from dovetail.clouds.aws.nodeclass.home import Surroundings
 from dovetail.clouds.aws.nodeclass.memory import Memory
-from dovetail.clouds.aws.nodeclass.parts import Parts, networked, resolved_of, status_of
+from dovetail.clouds.aws.nodeclass.parts import Parts, early_of, networked, resolved_of, status_of
 from dovetail.clouds.aws.nodeclass.profiles import Owner, Profiles
+from dovetail.clouds.aws.nodeclass.rights import Rights
 from dovetail.clouds.aws.nodeclass.spec import ClassSpec
 from dovetail.clouds.aws.nodeclass.trials import Trial, Trials
 from dovetail.clouds.aws.nodeclass.verdicts import Look, Verdict
@@ -52,7 +53,7 @@ Wire = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a resolver works with. `probes` off leaves out the dry runs (`disable-dry-run`); `read_only` makes nothing,
-    for a controller that only shows what it would do."""
+    for a controller that only shows what it would do. `name_server` says the cluster's at any time, "" for none."""
 
     aws: Aws
     templates: Templates
@@ -62,6 +63,9 @@ class Kit:
     now: Callable[[], float]
     probes: bool = True
     read_only: bool = False
+    name_server: Callable[[], str] = str
+    #: What of the catalogue is stale, and what else is not from AWS itself.
+    standing: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Held:
     conditions: Conditions
     profile: str = ""
     reservations: tuple[reservations.Seen, ...] = ()
+    user_data_bytes: int | None = None
 
 
 class Resolver:
@@ -83,9 +88,10 @@ class Resolver:
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
         self._memory = Memory(kit.aws, kit.now)
-        self._surroundings = Surroundings(kit.home, kit.kubernetes, self._memory)
+        self._surroundings = Surroundings(kit.home, kit.kubernetes, self._memory, kit.name_server)
         self._profiles = Profiles(kit.aws, kit.home.name, kit.now)
         self._trials = Trials(kit.aws, kit.templates, kit.now)
+        self._rights = Rights(kit.aws, kit.home.name, kit.now)
         self._held: dict[str, Held] = {}
         self._current: dict[str, tuple[int, bool]] = {}
         self.generation = 0
@@ -102,7 +108,7 @@ class Resolver:
             raise Unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at")
         if held.resolved is not None:
             return held.resolved
-        wrong = [one for one in held.conditions if one.status is Status.FALSE and one.type != _ROOT]
+        wrong = [one for one in held.conditions if one.status is Status.FALSE and one.type in _DEPENDENTS]
         if wrong:
             told = "; ".join(f"{one.type}: {one.message}" for one in wrong)
             raise Misconfigured(f"EC2NodeClass {ref.name} is not ready: {told}")
@@ -118,6 +124,11 @@ class Resolver:
         left by now."""
         held = self._held.get(ref.name)
         return () if held is None else held.reservations
+
+    def user_data_sizes(self) -> list[tuple[str, int]]:
+        """In bytes, of each class whose user data can be written at all."""
+        sizes = ((name, held.user_data_bytes) for name, held in sorted(self._held.items()))
+        return [(name, size) for name, size in sizes if size is not None]
 
     def note(self, ref: NodeClassRef, wire: Mapping[str, object] | None) -> None:
         """A class as the API server has it now, None when it is gone (`Cloud.set_node_class`): what was found for an
@@ -146,10 +157,11 @@ class Resolver:
         home, judged, again = await self._validated(ref, spec, parts)
         found = networked(parts)
         number = "" if home is None else class_hash.class_hash(_spec_of(wire), home.authority)
-        conditions = self._conditions(wire, (*found, judged))
+        conditions = self._conditions(wire, (*found, judged, verdicts.fresh(*self._kit.standing())))
         resolved = None if home is None else resolved_of(ref, spec, parts, home, number)
         held = Held(statuses.generation(wire), spec, resolved, conditions, statuses.profile_in(wire))
-        self._put(ref, self._settled(ref, parts, held))
+        size = None if home is None else validation.size(spec, home)
+        self._put(ref, self._settled(ref, parts, replace(held, user_data_bytes=size)))
         return ClassReport(
             status=status_of(parts),
             conditions=conditions,
@@ -213,7 +225,7 @@ class Resolver:
             return home, wrong, VALIDATED_SECONDS
         waiting = validation.dependencies(networked(parts))
         if waiting is not None:
-            return home, waiting, VALIDATED_SECONDS if waiting.is_bad else SOON
+            return home, await self._waiting(ref, spec, parts, waiting), VALIDATED_SECONDS if waiting.is_bad else SOON
         resolved = resolved_of(ref, spec, parts, home, "")
         if resolved is None or not self._kit.probes or self._kit.read_only:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
@@ -222,6 +234,15 @@ class Resolver:
         if found is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
         return home, found, VALIDATED_SECONDS if found.is_bad else SOON
+
+    async def _waiting(self, ref: NodeClassRef, spec: ClassSpec, parts: Parts, waiting: Verdict) -> Verdict:
+        """What is said of a class that is not whole: also which rights it will lack when it is."""
+        if not waiting.is_bad or not self._kit.probes or self._kit.read_only:
+            return waiting
+        denied = await self._rights.denied(early_of(ref, spec, parts))
+        if denied is None:
+            return waiting
+        return verdicts.bad(verdicts.VALIDATED, denied.reason, f"{denied.message}; {waiting.message}")
 
     def _conditions(self, wire: Wire, found: Iterable[Verdict]) -> Conditions:
         at = Moment(self._kit.now(), statuses.generation(wire))
@@ -265,6 +286,7 @@ class Resolver:
 
 
 _ROOT: Final = verdicts.CLASS_CONDITIONS.root
+_DEPENDENTS: Final = frozenset(verdicts.CLASS_CONDITIONS.dependents)
 
 
 def _spec_of(wire: Wire) -> Wire:

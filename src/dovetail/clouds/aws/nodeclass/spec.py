@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
+from dovetail.api.crds.ec2_node_class import Ec2NodeClassSpec
 from dovetail.api.fields import Fields, fields
-from dovetail.clouds.aws import class_hash
+from dovetail.clouds.aws import bootstrap, class_hash
 from dovetail.clouds.aws.nodeclass import disks
 from dovetail.clouds.aws.resolved import ConnectionTracking, Disk, Interface, MetadataService, Network
 from dovetail.core.errors import BadValue
@@ -59,7 +62,10 @@ class ClassSpec:
 def read(wire: Mapping[str, object]) -> ClassSpec:
     """Raises BadInput, with the path of the field, for what the API server should not have let through."""
     spec = fields(wire).map("spec")
+    _check_types(spec.wire)
     family = class_hash.family(spec.wire)
+    if family and family not in bootstrap.FAMILIES:
+        raise spec.bad("amiFamily", f"is not one of {', '.join(sorted(bootstrap.FAMILIES))}")
     if not family:
         raise BadValue("names no family of images; write amiFamily, or an alias in amiSelectorTerms").at("spec")
     if bool(spec.text("role")) == bool(spec.text("instanceProfile")):
@@ -87,6 +93,17 @@ def read(wire: Mapping[str, object]) -> ClassSpec:
         nested_virtualization=spec.map("cpuOptions").text("nestedVirtualization") or "",
         context=spec.text("context") or "",
     )
+
+
+def _check_types(spec: Mapping[str, Any]) -> None:
+    """Maps are maps and numbers are numbers. Our definition sees to that; a peer's, still installed, leaves the kubelet
+    open."""
+    try:
+        msgspec.convert(spec, Ec2NodeClassSpec)
+    except msgspec.ValidationError as bad:
+        told, _, where = str(bad).partition(" - at ")
+        path = where.strip("`").removeprefix("$").lstrip(".")
+        raise BadValue(told.replace("`", "")).at(*(("spec", path) if path else ("spec",))) from None
 
 
 #: What may have nothing beside it in a term. The schema, being the peer's, refuses it only where every term does it.

@@ -46,11 +46,19 @@ def read(spec: ClassSpec, home: Home) -> Verdict | None:
     return None
 
 
+def size(spec: ClassSpec, home: Home) -> int | None:
+    """Bytes of user data, without labels and taints of pools; None where it cannot be written."""
+    try:
+        return len(booting.sample(spec, home).encode())
+    except BadInput:
+        return None
+
+
 def passed(spec: ClassSpec, home: Home) -> Verdict:
-    size = len(booting.sample(spec, home).encode())
-    if size <= booting.NEARLY_FULL:
+    taken = size(spec, home) or 0
+    if taken <= booting.NEARLY_FULL:
         return good(VALIDATED)
-    told = f"user data takes {size} of {bootstrap.LARGEST_BYTES} bytes, and labels and taints of NodePools come on top"
+    told = f"user data takes {taken} of {bootstrap.LARGEST_BYTES} bytes, and labels and taints of NodePools come on top"
     return good(VALIDATED, f"{told}; shorten spec.userData")
 
 
@@ -93,11 +101,11 @@ def _kubelet(spec: ClassSpec, _: Home) -> Verdict | None:
 
 def _user_data(spec: ClassSpec, home: Home) -> Verdict | None:
     try:
-        size = len(booting.sample(spec, home).encode())
+        taken = len(booting.sample(spec, home).encode())
     except BadInput as wrong:
         return bad(VALIDATED, "InvalidUserData", f"spec.userData: {wrong}")
-    if size > bootstrap.LARGEST_BYTES:
-        told = f"user data takes {size} bytes, of which EC2 allows {bootstrap.LARGEST_BYTES}; shorten spec.userData"
+    if taken > bootstrap.LARGEST_BYTES:
+        told = f"user data takes {taken} bytes, of which EC2 allows {bootstrap.LARGEST_BYTES}; shorten spec.userData"
         return bad(VALIDATED, "UserDataSizeLimitExceeded", told)
     return None
 

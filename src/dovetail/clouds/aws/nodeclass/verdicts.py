@@ -25,6 +25,8 @@ PROFILE: Final = "InstanceProfileReady"
 RESERVATIONS: Final = "CapacityReservationsReady"
 PLACEMENT: Final = "PlacementGroupReady"
 VALIDATED: Final = "ValidationSucceeded"
+#: Said of every class, and no reason not to use it: old prices are better than none.
+CATALOG: Final = "CatalogFresh"
 CLASS_CONDITIONS: Final = ConditionSet("Ready", (IMAGES, RESERVATIONS, PLACEMENT, SUBNETS, GROUPS, PROFILE, VALIDATED))
 #: How IAM spells the action it refuses, where it says more than the call's own name: iam:PassRole, ec2:CreateTags.
 _ACTION: Final = re.compile(r"perform:?\s+(?P<action>[a-z0-9-]+:[A-Za-z]+)")
@@ -79,6 +81,12 @@ def failed(type_: str, error: CloudError, reason: str = "") -> Verdict:
         word = error.reason or type(error).__name__
         return Verdict(type_, Status.UNKNOWN, word, f"{error}; it is asked again", passing=True)
     return bad(type_, error.reason or reason or "LookupFailed", sentence(error))
+
+
+def fresh(stale: Iterable[str], others: Iterable[str]) -> Verdict:
+    """Whether what a class can buy, and for how much, is known from AWS lately."""
+    old = "; ".join(stale)
+    return bad(CATALOG, "CatalogStale", old) if old else good(CATALOG, "; ".join(others))
 
 
 def is_denied(error: CloudError) -> bool:
