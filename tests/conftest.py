@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.control_plane_plugin", "tests.aws_plugin"]
+pytest_plugins = ["tests.control_plane_plugin", "tests.aws_plugin", "tests.gcp_plugin"]

@@ -53,7 +53,7 @@ def test_nothing_is_written_as_a_reference_to_something_else():
 # ------------------------------------------------------------------------------------------------ the chart
 
 EXPRESSION = re.compile(r"\{\{ (.+?) \}\}")
-GUARD = re.compile(r'\{\{- if eq (\.\S+) "(\w+)" \}\}\n(.*?)\n?\{\{- end \}\}\n', re.DOTALL)
+GUARD = re.compile(r'\{\{- if eq (\.\S+) "([\w-]+)" \}\}\n(.*?)\n?\{\{- end \}\}\n', re.DOTALL)
 SWITCH = re.compile(r"\{\{- if (\.\S+) \}\}\n(.*?)\n?\{\{- end \}\}\n", re.DOTALL)
 
 

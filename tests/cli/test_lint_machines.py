@@ -103,8 +103,21 @@ def test_R36_a_control_plane_whose_machine_or_template_is_on_spot(lint: Any):
 IDLE = [
     ({"remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": 0}}}, "unhealthyLessThanOrEqualTo"),
     ({"remediation": {"triggerIf": {"unhealthyInRange": "[5-3]"}}}, "unhealthyInRange"),
-    ({"checks": {"unhealthyNodeConditions": [UNKNOWN | {"status": "True"}]}}, "unhealthyNodeConditions"),
+    ({"remediation": {"triggerIf": {"unhealthyInRange": "[0-0]"}}}, "unhealthyInRange"),
     ({"checks": {"nodeStartupTimeoutSeconds": 0}}, "checks"),
+    ({"checks": {"unhealthyNodeConditions": [UNKNOWN | {"status": "True"}]}}, "unhealthyNodeConditions[0].status"),
+    (
+        {"checks": {"unhealthyNodeConditions": [UNKNOWN, UNKNOWN | {"type": "DiskPressure", "status": "False"}]}},
+        "unhealthyNodeConditions[1].status",
+    ),
+    (
+        {"checks": {"unhealthyMachineConditions": [UNKNOWN | {"type": "InfrastructureReady", "status": "True"}]}},
+        "unhealthyMachineConditions[0].status",
+    ),
+    (
+        {"checks": {"unhealthyNodeConditions": [UNKNOWN | {"timeoutSeconds": 0}]}},
+        "unhealthyNodeConditions[0].timeoutSeconds",
+    ),
 ]
 
 
@@ -113,6 +126,103 @@ def test_a_check_that_never_or_always_replaces(lint: Any, spec: dict[str, Any], 
     ((code, path),) = lint(check(**spec))
     assert code == "DV018"
     assert path.endswith(where)
+
+
+COUNTED = [
+    ({"remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "30%"}}}, 3, "unhealthyLessThanOrEqualTo"),
+    ({"remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "34%"}}}, 3, ""),
+    ({"remediation": {"triggerIf": {"unhealthyInRange": "[4-9]"}}}, 3, "unhealthyInRange"),
+    ({"remediation": {"triggerIf": {"unhealthyInRange": "[2-9]"}}}, 3, ""),
+    ({"selector": {"matchLabels": {"pool": "others"}}}, 3, "selector"),
+    ({"selector": {"matchLabels": {"cluster.x-k8s.io/set-name": "a"}}}, 3, ""),
+    ({"selector": {"matchLabels": {"cluster.x-k8s.io/cluster-name": "c"}}}, 3, ""),
+]
+
+
+@pytest.mark.parametrize(("spec", "replicas", "where"), COUNTED)
+def test_a_check_that_can_never_fire_for_as_many_machines_as_there_are(
+    lint: Any, spec: dict[str, Any], replicas: int, where: str
+):
+    machines = owner()
+    machines["spec"]["replicas"] = replicas
+    found = lint(template(), machines, check(**spec))
+    assert [path.rpartition(".")[2] for _, path in found] == ([where] if where else [])
+    assert {code for code, _ in found} <= {"DV018"}
+
+
+def test_how_many_a_check_selects_is_not_judged_where_its_cluster_is_not_in_the_files(lint: Any):
+    assert lint(check(clusterName="elsewhere"), template(), owner()) == []
+
+
+def test_a_check_of_control_planes_selects_them_by_the_label_they_are_given(lint: Any):
+    plane = {
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+        "kind": "KubeadmControlPlane",
+        "metadata": {"name": "a", "namespace": "default", "labels": {"cluster.x-k8s.io/cluster-name": "c"}},
+        "spec": {"machineTemplate": {"spec": {"infrastructureRef": {"kind": "AWSMachineTemplate", "name": "a"}}}},
+    }
+    assert lint(template(), plane, check(selector={"matchLabels": CONTROL_PLANE})) == []
+    assert lint(template(), plane, check(selector={"matchLabels": {"pool": "x"}})) == [("DV018", "spec.selector")]
+
+
+def test_R14_a_check_that_waits_for_ever_for_spot_machines(lint: Any):
+    patient = {"checks": {"unhealthyNodeConditions": [UNKNOWN], "nodeStartupTimeoutSeconds": 0}}
+    found = lint(template(spotMarketOptions={}), owner(), check(**patient))
+    assert found == [("DV018", "spec.checks.nodeStartupTimeoutSeconds")]
+    assert lint(template(), owner(), check(**patient)) == []
+
+
+def test_R40_a_check_of_another_cluster_or_namespace_looks_after_nobody(lint: Any):
+    unchecked = ("DV019", "spec.template.metadata.labels")
+    assert unchecked in lint(template(spotMarketOptions={}), owner(), check(clusterName="d"))
+    away = check()
+    away["metadata"]["namespace"] = "away"
+    assert unchecked in lint(template(spotMarketOptions={}), owner(), away)
+
+
+def cluster(region: str) -> list[dict[str, Any]]:
+    ref = {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSCluster", "name": "c"}
+    return [
+        thing("Cluster", "v1beta2", {"infrastructureRef": ref}, name="c"),
+        thing("AWSCluster", "v1beta2", {"region": region}, name="c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("price", "region", "told"),
+    [
+        ("0.097", "us-east-1", True),
+        ("0.096", "us-east-1", False),
+        ("0.097", "eu-west-1", False),
+        ("9", "eu-west-1", True),
+    ],
+)
+def test_R16_a_price_above_on_demand_where_the_machines_stand(lint: Any, price: str, region: str, told: bool):
+    found = lint(template(spotMarketOptions={"maxPrice": price}), owner(), check(), *cluster(region))
+    assert found == ([("DV016", "spec.template.spec.spotMarketOptions.maxPrice")] if told else [])
+
+
+def test_R28_a_price_above_on_demand_on_azure(lint: Any):
+    spec = {"vmSize": "Standard_D4s_v5", "osDisk": {"osType": "Linux"}, "spotVMOptions": {"maxPrice": "9"}}
+    assert lint(thing("AzureMachine", "v1beta1", spec)) == [("DV016", "spec.spotVMOptions.maxPrice")]
+
+
+def test_a_price_of_a_type_nobody_knows_is_not_judged(lint: Any):
+    assert lint(aws(instanceType="m99.huge", spotMarketOptions={"maxPrice": "9"})) == []
+
+
+def test_a_catalogue_of_another_cloud_does_not_stop_the_rules(dovetail: Any, tmp_path: Any):
+    (tmp_path / "w.yaml").write_text(yaml.safe_dump(aws(spotMarketOptions={"maxPrice": "9"})))
+    (tmp_path / "types.json").write_text("[]")
+    ran = dovetail("lint", "-f", "w.yaml", "--catalog", "types.json", "-o", "json")
+    assert [one["code"] for one in json.loads(ran.out)] == ["DV016"]
+
+
+def test_R36_a_set_of_control_planes_on_spot(lint: Any):
+    machines = owner()
+    machines["spec"]["template"]["metadata"] = {"labels": LABELS | CONTROL_PLANE}
+    found = lint(template(marketType="Spot"), machines, check())
+    assert found == [("DV017", "spec.template.spec.infrastructureRef")]
 
 
 def test_an_older_check_is_read_too(lint: Any):
@@ -124,7 +234,8 @@ def test_an_older_check_is_read_too(lint: Any):
 def test_R40_spot_machines_nobody_looks_after(lint: Any, kind: str):
     assert lint(template(spotMarketOptions={}), owner(kind)) == [("DV019", "spec.template.metadata.labels")]
     elsewhere = check(selector={"matchLabels": {"pool": "others"}})
-    assert lint(template(spotMarketOptions={}), owner(kind), elsewhere) == [("DV019", "spec.template.metadata.labels")]
+    found = lint(template(spotMarketOptions={}), owner(kind), elsewhere)
+    assert found == [("DV018", "spec.selector"), ("DV019", "spec.template.metadata.labels")]
     assert lint(template(), owner(kind)) == []
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.live import objects
 
 from dovetail.api import kinds
 from dovetail.api.crds.every import DEFINITIONS
@@ -16,19 +17,7 @@ from dovetail.apiserver.server import EmbeddedServer
 from dovetail.kube.client import Client
 from dovetail.kube.config import from_document
 
-POOL = {
-    "apiVersion": "karpenter.sh/v1",
-    "kind": "NodePool",
-    "metadata": {"name": "general"},
-    "spec": {
-        "template": {
-            "spec": {
-                "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
-                "requirements": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}],
-            }
-        }
-    },
-}
+POOL = objects.pool()
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",

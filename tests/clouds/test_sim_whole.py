@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from tests.live import objects
+
 from dovetail.api import kinds
 from dovetail.api.crds.every import DEFINITIONS
 from dovetail.apiserver.server import EmbeddedServer, Options
@@ -27,19 +29,7 @@ from dovetail.kube.client import Client
 from dovetail.kube.events import Recorder
 
 CLASS = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}}
-POOL = {
-    "apiVersion": "karpenter.sh/v1",
-    "kind": "NodePool",
-    "metadata": {"name": "general"},
-    "spec": {
-        "template": {
-            "spec": {
-                "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
-                "requirements": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}],
-            }
-        }
-    },
-}
+POOL = objects.pool()
 POD = {
     "apiVersion": "v1",
     "kind": "Pod",

@@ -1,4 +1,4 @@
-"""A handler on EC2 (R42): the interruption, the recommendation, and a metadata service on its bad days."""
+"""A handler on EC2 (R21, R42): the interruption, the recommendation, and a metadata service on its bad days."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.core.handler.notices import Kind
 from dovetail.core.handler.policy import RESPONSES, Policy, Response
 
 
-def test_an_interruption_marks_the_node_within_a_second_of_the_poll():
+def test_R21_an_interruption_marks_the_node_within_a_second_of_the_poll():
     async def scenario() -> None:
         async with Handled("aws") as one:
             one.interrupt()

@@ -1,4 +1,4 @@
-"""Handlers on Compute Engine and Azure (R42): questions that hang, lists that change, an answer that is sent back."""
+"""Handlers on Compute Engine and Azure (R25, R31, R42): questions that hang, lists that change, answers sent back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_preemption_is_seen_at_once_by_a_question_that_hangs():
     run(scenario())
 
 
-def test_thirty_pods_are_gone_within_half_a_minute_budgets_or_not():
+def test_R25_thirty_pods_are_gone_within_half_a_minute_budgets_or_not():
     async def scenario() -> None:
         async with Handled("gcp", takes=6.0) as one:
             for number in range(29):
@@ -133,7 +133,7 @@ def http_time(one: Handled, seconds: float) -> str:
     return (one.world.date() + timedelta(seconds=seconds)).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
-def test_a_preemption_is_acknowledged_once_the_node_is_empty():
+def test_R31_a_preemption_is_acknowledged_once_the_node_is_empty():
     async def scenario() -> None:
         async with Handled("azure") as one:
             one.pod("web")

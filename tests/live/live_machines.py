@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cache
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tests.live.virtual_time import World
 
@@ -56,6 +56,10 @@ def _manifests() -> tuple[Object, ...]:
 class LiveMachines:
     """One cluster, one process of loops, which may be thrown away and started anew."""
 
+    #: What machines are made from, and what they are.
+    templates: ClassVar[Kind] = kinds.AWS_TEMPLATES
+    infra: ClassVar[Kind] = kinds.AWS_MACHINES
+
     def __init__(self) -> None:
         self.world = World()
         self.cloud = SimMachines("aws", self.world.now)
@@ -66,6 +70,8 @@ class LiveMachines:
         #: How often kubelets look; seldom, where hours pass.
         self.tick = 1.0
         self.boundary: Callable[[Effect, bool], None] | None = None
+        #: What every machine asks for besides its type.
+        self.asked: Object = {}
         self._opened = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._written = asyncio.Event()
@@ -99,7 +105,7 @@ class LiveMachines:
     def start(self) -> None:
         self.controller = MachineController(
             self.client,
-            {"aws": self.cloud},
+            {self.cloud.cloud: self.cloud},
             kinds.INFRA_MACHINES,
             core=True,
             failed=lambda key, problem: self.problems.append(f"{key}: {problem!r}"),
@@ -163,15 +169,19 @@ class LiveMachines:
 
     def workers(self, replicas: int, *, spot: dict[str, Any] | None = None, **spec: Any) -> None:
         """A set of so many machines."""
-        machine: Object = {"instanceType": "m5.large"} | ({"spotMarketOptions": spot} if spot is not None else {})
-        self.put(kinds.AWS_TEMPLATES, {"metadata": {"name": "t"}, "spec": {"template": {"spec": machine}}})
-        reference = {"apiGroup": kinds.AWS_TEMPLATES.group, "kind": kinds.AWS_TEMPLATES.name, "name": "t"}
+        machine = self.machine(spot) | self.asked
+        self.put(self.templates, {"metadata": {"name": "t"}, "spec": {"template": {"spec": machine}}})
+        reference = {"apiGroup": self.templates.group, "kind": self.templates.name, "name": "t"}
         template = {
             "metadata": {"labels": LABELS},
             "spec": {"clusterName": "c", "bootstrap": {"dataSecretName": "boot"}, "infrastructureRef": reference},
         }
         wanted = {"clusterName": "c", "replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template}
         self.put(kinds.MACHINE_SETS, {"metadata": {"name": "s"}, "spec": wanted | spec})
+
+    def machine(self, spot: dict[str, Any] | None) -> Object:
+        """The least that can be asked for, on spot if so."""
+        return {"instanceType": "m5.large"} | ({"spotMarketOptions": spot} if spot is not None else {})
 
     def check(self, **spec: Any) -> None:
         """A health check of those machines."""
@@ -217,7 +227,7 @@ class LiveMachines:
         return self.phases().count("Running")
 
     def is_empty(self) -> bool:
-        return not self.all(kinds.MACHINES) and not self.all(kinds.AWS_MACHINES)
+        return not self.all(kinds.MACHINES) and not self.all(self.infra)
 
     async def until(self, true: Callable[[], object], seconds: float = 120.0) -> None:
         loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.live import objects
 from tools.control_plane.access import Refused, kubeconfig
@@ -64,6 +64,7 @@ def account(plane: ControlPlane, directory: Path) -> Path:
 class Real:
     """The control plane with one dovetail on it."""
 
+    cloud: ClassVar[str] = "kwok"
     plane: ControlPlane
     directory: Path
     process: subprocess.Popen[bytes] | None = None
@@ -82,17 +83,20 @@ class Real:
             "SYSTEM_NAMESPACE": NAMESPACE,
             "BATCH_IDLE_DURATION": "200ms",
             "BATCH_MAX_DURATION": "2s",
-            "FEATURE_GATES": "StaticCapacity=true,NoSuchGate=true",
-            "LOG_LEVEL": "info",
+            **self.settings(),
             **changed,
         }
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.main", "run", "--cloud", "kwok"],
+                [sys.executable, "-m", "dovetail.main", "run", "--cloud", self.cloud],
                 env={**os.environ, **settings},
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
+
+    def settings(self) -> dict[str, str]:
+        """What this cloud's users set besides."""
+        return {"FEATURE_GATES": "StaticCapacity=true,NoSuchGate=true", "LOG_LEVEL": "info"}
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
@@ -142,6 +146,11 @@ class Real:
         wanted = {"kwok-live": "true"}
         body = objects.deployment(name, count, nodeSelector=wanted, **changed)
         self.put(kinds.DEPLOYMENTS, body, "default")
+
+    def delete_workloads(self) -> None:
+        for one in self.all(kinds.DEPLOYMENTS):
+            if one["metadata"]["namespace"] == "default":
+                self.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
 
     def running(self, name: str) -> list[Object]:
         found = self.all(kinds.PODS, f"?labelSelector=app%3D{name}")
@@ -193,8 +202,6 @@ def at_work(plane: ControlPlane, directory: Path, pool: str) -> Iterator[Real]:
 
 
 def _cleared(real: Real, pool: str) -> None:
-    for one in real.all(kinds.DEPLOYMENTS, "?labelSelector="):
-        if one["metadata"]["namespace"] == "default":
-            real.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
+    real.delete_workloads()
     real.delete(kinds.NODE_POOLS, pool)
     real.until(lambda: not real.nodes())

@@ -1,4 +1,5 @@
-"""`build` compiles the control plane; `run` keeps one up until Ctrl-C and says how to talk to it."""
+"""`build` compiles the control plane and Cluster API's manager; `run` keeps a control plane up until Ctrl-C and says
+how to talk to it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .find import find
+from .find import find, find_cluster_api
 from .programs import NoControlPlane
 from .start import KWOK_NODES, ControlPlane
 
@@ -27,6 +28,7 @@ def main() -> int:
         programs = find(os.environ)
         if chosen.verb == "build":
             print(programs.directory)
+            print(find_cluster_api(os.environ).directory)
             return 0
         return _run(ControlPlane(programs, logs=chosen.logs), kwok=chosen.kwok)
     except NoControlPlane as reason:

@@ -1,9 +1,9 @@
 """Programs of the control plane, compiled once into a cache whose name is a hash of everything that decides the result.
 
-The hash covers both `go.mod`/`go.sum` pairs, the Go version, the platform and the flags, so a change of any of them is
+The hash covers the `go.mod`/`go.sum` pairs, the Go version, the platform and the flags, so a change of any of them is
 another directory and nothing is ever stale. A build goes into a directory of its own and is published by one rename;
-a file lock makes a second process wait for the first and then find its work. Cold, on two cores, it takes some seven
-minutes; afterwards it is a look at a directory.
+a file lock makes a second process wait for the first and then find its work. Cold, on two cores, the control plane
+takes some seven minutes and Cluster API's manager two more; afterwards it is a look at two directories.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .programs import KUBERNETES, KWOK, PROGRAMS, NoControlPlane, Program, Programs
+from .programs import CLUSTER_API, KUBERNETES, KWOK, MANAGERS, PROGRAMS, NoControlPlane, Program, Programs
 
 HERE: Final = Path(__file__).resolve().parent
-MODULES: Final = {KUBERNETES: HERE / "kubernetes", KWOK: HERE / "kwok"}
+MODULES: Final = {KUBERNETES: HERE / "kubernetes", KWOK: HERE / "kwok", CLUSTER_API: HERE / "cluster_api"}
 FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 # Where kwok's module keeps what its controller needs in the cluster.
 KWOK_CRDS: Final = "kustomize/crd/bases"
@@ -33,6 +33,48 @@ KWOK_STAGES: Final = (
     "kustomize/stage/node/fast",
     "kustomize/stage/node/heartbeat-with-lease",
     "kustomize/stage/pod/fast",
+)
+# And Cluster API's: its definitions, the rights of its manager, and which webhooks it serves.
+CLUSTER_API_CRDS: Final = "core/config/crd/bases"
+CLUSTER_API_RIGHTS: Final = "core/config/rbac"
+CLUSTER_API_WEBHOOKS: Final = "core/config/webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Manifests of a Go module that go along with the programs."""
+
+    module: str
+    source: str
+    folder: str
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What is made together, and lies in one directory."""
+
+    modules: tuple[str, ...]
+    programs: tuple[Program, ...]
+    taken: tuple[Taken, ...]
+
+
+CONTROL_PLANE: Final = Recipe(
+    (KUBERNETES, KWOK),
+    PROGRAMS,
+    (
+        Taken(KWOK, "sigs.k8s.io/kwok", KWOK_CRDS, "kwok.d/crds"),
+        *(Taken(KWOK, "sigs.k8s.io/kwok", folder, "kwok.d/stages") for folder in KWOK_STAGES),
+    ),
+)
+MANAGER_RECIPE: Final = Recipe(
+    (CLUSTER_API,),
+    MANAGERS,
+    (
+        Taken(CLUSTER_API, "sigs.k8s.io/cluster-api", CLUSTER_API_CRDS, "cluster-api.d/crds"),
+        Taken(CLUSTER_API, "sigs.k8s.io/cluster-api", CLUSTER_API_RIGHTS, "cluster-api.d/rights"),
+        Taken(CLUSTER_API, "sigs.k8s.io/cluster-api", CLUSTER_API_WEBHOOKS, "cluster-api.d/webhooks"),
+    ),
 )
 
 Say = Callable[[str], None]
@@ -78,28 +120,28 @@ def cache_root() -> Path:
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "dovetail" / "control-plane"
 
 
-def recipe_hash(go: Go) -> str:
+def recipe_hash(go: Go, recipe: Recipe = CONTROL_PLANE) -> str:
     digest = hashlib.sha256()
-    parts = [go.version, go.platform, *FLAGS, KWOK_CRDS, *KWOK_STAGES]
-    parts += [f"{program.name} {program.package} {' '.join(program.link)}" for program in PROGRAMS]
-    for module in sorted(MODULES):
+    parts = [go.version, go.platform, *FLAGS, *(one.folder for one in recipe.taken)]
+    parts += [f"{program.name} {program.package} {' '.join(program.link)}" for program in recipe.programs]
+    for module in sorted(recipe.modules):
         parts += [(MODULES[module] / name).read_text(encoding="utf-8") for name in ("go.mod", "go.sum")]
     for part in parts:
         digest.update(f"{len(part)}:{part}".encode())
     return digest.hexdigest()[:16]
 
 
-def build(say: Say = say_on_stderr, root: Path | None = None) -> Programs:
+def build(recipe: Recipe = CONTROL_PLANE, say: Say = say_on_stderr, root: Path | None = None) -> Programs:
     """The compiled programs: from the cache, or made now."""
     go = Go.find()
     root = root or cache_root()
-    target = root / recipe_hash(go)
+    target = root / recipe_hash(go, recipe)
     if target.is_dir():
         return Programs(target)
     root.mkdir(parents=True, exist_ok=True)
     with _locked(root / f"{target.name}.lock", say):
         if not target.is_dir():
-            _build_into(target, go, say)
+            _build_into(target, recipe, go, say)
     return Programs(target)
 
 
@@ -114,18 +156,20 @@ def _locked(path: Path, say: Say) -> Iterator[None]:
         yield
 
 
-def _build_into(target: Path, go: Go, say: Say) -> None:
+def _build_into(target: Path, recipe: Recipe, go: Go, say: Say) -> None:
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # an interrupted build's; the lock says nobody is at it
     partial.mkdir()
-    say(f"compiling with {go.version} into {target} (about seven minutes on two cores when nothing is cached)")
+    say(f"compiling with {go.version} into {target} (minutes when nothing is cached)")
     began = time.monotonic()
-    for module in MODULES:
+    for module in recipe.modules:
         go.run(module, "mod", "download")
-    for number, program in enumerate(PROGRAMS, 1):
-        say(f"[{number}/{len(PROGRAMS)}] {program.name}, at {time.monotonic() - began:.0f} s")
+    for number, program in enumerate(recipe.programs, 1):
+        say(f"[{number}/{len(recipe.programs)}] {program.name}, at {time.monotonic() - began:.0f} s")
         _compile(program, go, partial)
-    _take_kwok_files(go, partial / "kwok.d")
+    for one in recipe.taken:
+        source = Path(go.run(one.module, "list", "-m", "-f", "{{.Dir}}", one.source))
+        _copy_manifests(source / one.folder, partial / one.into)
     partial.rename(target)
     say(f"ready after {time.monotonic() - began:.0f} s: {target}")
 
@@ -133,13 +177,6 @@ def _build_into(target: Path, go: Go, say: Say) -> None:
 def _compile(program: Program, go: Go, into: Path) -> None:
     link = " ".join(("-s", "-w", *program.link))
     go.run(program.module, "build", *FLAGS, "-ldflags", link, "-o", str(into / program.name), program.package)
-
-
-def _take_kwok_files(go: Go, into: Path) -> None:
-    module = Path(go.run(KWOK, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"))
-    _copy_manifests(module / KWOK_CRDS, into / "crds")
-    for folder in KWOK_STAGES:
-        _copy_manifests(module / folder, into / "stages")
 
 
 def _copy_manifests(source: Path, into: Path) -> None:

@@ -140,3 +140,18 @@ def kwok(layout: Layout, node_labels: str) -> list[str]:
         f"--kubeconfig={layout.file('kwok.kubeconfig')}",
         f"--server-address={HOST}:{layout.ports.kwok}",
     ]
+
+
+def cluster_api(layout: Layout, health: int, webhooks: int) -> list[str]:
+    return [
+        f"--kubeconfig={layout.file('cluster-api.kubeconfig')}",
+        f"--health-addr={HOST}:{health}",
+        f"--diagnostics-address={HOST}:0",
+        "--insecure-diagnostics=true",
+        f"--webhook-port={webhooks}",
+        f"--webhook-cert-dir={layout.directory}",
+        "--webhook-cert-name=server.crt",
+        "--webhook-key-name=server.key",
+        "--kube-api-qps=200",
+        "--kube-api-burst=300",
+    ]

@@ -3,6 +3,8 @@
 DOVETAIL_CONTROL_PLANE   a directory with all of them; incomplete is an error, for somebody meant it
 KUBEBUILDER_ASSETS       the same, but passed over when incomplete: other projects need fewer programs in it
 the cache                what `build` made, or makes now if there is a Go
+
+Cluster API's manager is made and kept apart: few tests need it, and neither is made anew because of the other.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from typing import Final
 
 KUBERNETES: Final = "kubernetes"
 KWOK: Final = "kwok"
+CLUSTER_API: Final = "cluster_api"
+#: The program of Cluster API's own controllers, by the name it has here.
+MANAGER: Final = "cluster-api"
 KUBERNETES_VERSION: Final = "v1.36.3"
 
 OVERRIDE: Final = "DOVETAIL_CONTROL_PLANE"
@@ -51,6 +56,7 @@ PROGRAMS: Final = (
     Program("kubectl", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", _stamped()),
     Program("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
 )
+MANAGERS: Final = (Program(MANAGER, CLUSTER_API, "sigs.k8s.io/cluster-api/core"),)
 # kwok is asked for only where fake kubelets are wanted; a directory without it still makes a control plane.
 NEEDED: Final = tuple(program.name for program in PROGRAMS if program.name != "kwok")
 
@@ -67,6 +73,10 @@ class Programs:
     @property
     def kwok_files(self) -> Path:
         return self.directory / "kwok.d"
+
+    @property
+    def cluster_api_files(self) -> Path:
+        return self.directory / "cluster-api.d"
 
     def missing(self) -> list[str]:
         return [name for name in NEEDED if not os.access(self.path(name), os.X_OK)]

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from . import components, kwok_stages
+from . import components, core_manager, kwok_stages
 from .access import Admin, Rules, kubeconfig, service_account_token, user_of
 from .certificates import Authority, token_signing_key, write_secret
 from .components import HOST, Layout, Ports
 from .ports import free_ports
 from .processes import PREFIX, Running, sweep, write_record
-from .programs import NoControlPlane, Programs
+from .programs import MANAGER, NoControlPlane, Programs
 
 START_PATIENCE: Final = 60.0
 LOOK_EVERY: Final = 0.05
@@ -95,6 +95,18 @@ class ControlPlane:
     def stop_kwok(self) -> None:
         self._running.pop("kwok").stop()
 
+    def start_cluster_api(self, programs: Programs) -> None:
+        """Let Cluster API's own manager run, with its definitions, under its own role and behind its own webhooks."""
+        health, webhooks = free_ports(2)
+        files, where = programs.cluster_api_files, core_manager.at(webhooks, self.authority)
+        core_manager.install_definitions(self.admin, files, where)
+        self._wait("kube-apiserver", lambda: core_manager.served(self.admin))
+        account = self.service_account("capi-system", "capi-manager", core_manager.rules(files))
+        write_secret(self.directory / f"{MANAGER}.kubeconfig", json.dumps(account).encode())
+        self._launch(MANAGER, components.cluster_api(self._layout, health, webhooks), programs)
+        self._wait(MANAGER, lambda: _answers(f"http://{HOST}:{health}/readyz"))
+        core_manager.install_webhooks(self.admin, files, where)
+
     def start_apiserver(self) -> None:
         self._launch("kube-apiserver", components.apiserver(self._layout))
         self._wait("kube-apiserver", self.admin.healthy)
@@ -158,8 +170,8 @@ class ControlPlane:
             config = kubeconfig(self.url, self.authority, user_of(pair))
             write_secret(self.directory / f"{name}.kubeconfig", json.dumps(config).encode())
 
-    def _launch(self, name: str, arguments: list[str]) -> None:
-        command = [str(self.programs.path(name)), *arguments]
+    def _launch(self, name: str, arguments: list[str], programs: Programs | None = None) -> None:
+        command = [str((programs or self.programs).path(name)), *arguments]
         self._running[name] = Running(name, command, self.logs / f"{name}.log")
         write_record(self.directory, [running.identity for running in self._running.values()])
 

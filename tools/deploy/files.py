@@ -7,7 +7,7 @@ from typing import Final
 from dovetail import __version__
 from dovetail.api.crds import every
 from dovetail.api.crds.cluster_api import policy
-from dovetail.api.install import handler, objects
+from dovetail.api.install import handler, machine_rights, machines, objects
 from dovetail.api.install.installation import NAMESPACE, Installation
 from dovetail.api.install.permissions import CLOUDS
 from dovetail.api.install.text import yaml_text
@@ -46,4 +46,8 @@ def _cluster_api() -> dict[str, str]:
         for part, definitions in parts.items()
         for one in definitions
     }
+    for core in machine_rights.CORES:
+        for cloud in machine_rights.CLOUDS:
+            wanted = machines.MachinesInstallation(image=f"dovetail:{__version__}", cloud=cloud, core=core)
+            found[f"deploy/cluster-api/{core}/{cloud}.yaml"] = _MADE + yaml_text(machines.objects(wanted))
     return found | {"deploy/cluster-api/policy.yaml": _MADE + yaml_text([policy.policy(), policy.binding()])}

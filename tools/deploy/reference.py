@@ -9,6 +9,8 @@ from typing import Any, Final
 from dovetail.api.crds import every
 from dovetail.api.crds.definition import Definition
 
+from . import machines_reference
+
 _HEAD: Final = """\
 # Custom resources
 
@@ -49,13 +51,6 @@ Schema = dict[str, Any]
 
 
 _CLUSTER_API_HEAD: Final = """\
-# Cluster API's kinds
-
-Made by `make manifests` from the structs in `src/dovetail/api/crds/cluster_api`. `deploy/cluster-api/infrastructure`
-has the infrastructure machines, which Cluster API's own controllers or ours drive; `deploy/cluster-api/machines` has
-the core's kinds for a cluster without Cluster API, and is never installed beside it. `deploy/cluster-api/policy.yaml`
-refuses control planes on machines that may be taken away. [Why it is built so](../why/cluster-api.md).
-
 Stricter than the providers' own definitions:
 
 | what | behaves so |
@@ -78,7 +73,7 @@ def text() -> str:
 
 
 def cluster_api_text() -> str:
-    return "\n".join([_CLUSTER_API_HEAD, *(_section(one) for one in every.CLUSTER_API)])
+    return machines_reference.text("\n".join([_CLUSTER_API_HEAD, *(_section(one) for one in every.CLUSTER_API)]))
 
 
 def _section(definition: Definition) -> str:

@@ -99,3 +99,8 @@ AZURE_TEMPLATES: Final = Kind(
 )
 AZURE_CLUSTERS: Final = Kind(_INFRASTRUCTURE, "v1beta1", "AzureCluster", "azureclusters", namespaced=True)
 INFRA_MACHINES: Final = (AWS_MACHINES, GCP_MACHINES, AZURE_MACHINES)
+INFRA_TEMPLATES: Final = (AWS_TEMPLATES, GCP_TEMPLATES, AZURE_TEMPLATES)
+INFRA_CLUSTERS: Final = (AWS_CLUSTERS, GCP_CLUSTERS, AZURE_CLUSTERS)
+CONTROL_PLANES: Final = Kind(
+    "controlplane.cluster.x-k8s.io", "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", namespaced=True
+)

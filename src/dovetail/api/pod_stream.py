@@ -26,7 +26,6 @@ from dovetail.api.pod_forms import (
     WireNotes,
     WireOwnerRef,
     WireSpec,
-    WireStatus,
     joined,
 )
 from dovetail.api.pod_wire import NO_NOTES, NO_OWNER, Drafts, Notes, Owner, PodWire, Times
@@ -39,7 +38,10 @@ _NOTES: Final = WireNotes.__struct_fields__
 
 
 class Rare(Struct, frozen=True, gc=False):
-    """What few pods have: a place the scheduler clears for it, a deletion under way, notes for whoever disrupts."""
+    """What few pods have: a place the scheduler clears for it, a deletion under way, notes for whoever disrupts.
+
+    `nominated` is the node whose name alone keeps a pod from being planned; a pod that is gated besides has none.
+    """
 
     nominated: str = ""
     deletion: float = 0.0
@@ -127,8 +129,10 @@ class PodReader:
         owner = self._owner(_chosen(refs)) if refs else NO_OWNER
         node = _same(spec.node_name) if spec.node_name else None
         told = _told(status.conditions) if status.conditions else _NOTHING_TOLD
-        held_back = bool(status.nominated_node_name or spec.scheduling_gates)
-        state = pod_wire.state_of(status.phase, node, owner, held_back, told[0])
+        state = pod_wire.state_of(status.phase, node, owner, bool(spec.scheduling_gates), told[0])
+        nominated = status.nominated_node_name if status.nominated_node_name and state is PodState.PENDING else ""
+        if nominated:
+            state = PodState.WAITING
         notes = about.annotations
         return PodRecord(
             about.name,
@@ -146,7 +150,7 @@ class PodReader:
             notes is not None and notes.do_not_disrupt != "" and pod_wire.protects(notes.do_not_disrupt),
             told[3],
             spec.termination_grace_period_seconds,
-            _rare(about, notes, status),
+            _rare(about, notes, nominated),
         )
 
     def untyped(self, wire: Fields) -> PodRecord:
@@ -216,8 +220,7 @@ def _told(conditions: tuple[WireCondition, ...]) -> _Told:
     return verdict, scheduled, ready, unready
 
 
-def _rare(about: WireMetadata, notes: WireNotes | None, status: WireStatus) -> Rare:
-    nominated = status.nominated_node_name or ""
+def _rare(about: WireMetadata, notes: WireNotes | None, nominated: str) -> Rare:
     if notes is None:
         if not nominated and about.deletion_timestamp is None:
             return NOTHING_RARE

@@ -20,6 +20,7 @@ from dovetail.api import (
     disruption_budgets,
     documents,
     dumps,
+    kinds,
     manifests,
     node_pools,
     nodes,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _KARPENTER: Final = "karpenter.sh"
 _NO_CLASS: Final = NodeClassRef("", "", "")
+_TEMPLATES: Final = {kind.name: kind for kind in kinds.INFRA_TEMPLATES}
+_CLUSTER_API: Final = (kinds.MACHINES.group, kinds.AWS_MACHINES.group, kinds.CONTROL_PLANES.group)
 Files = Iterable[tuple[str, Any]]
 
 
@@ -71,6 +74,8 @@ class World:
     buffers: tuple[Resolved, ...] = ()
     #: What disruption looks at besides; None where nobody asked for it.
     gathered: Gathered | None = None
+    #: Objects of Cluster API, where a pool draws on its machines.
+    machines: tuple[Document, ...] = ()
 
 
 @dataclass(slots=True)
@@ -97,6 +102,7 @@ class _Sorted:
     #: In which file an object was met.
     met: dict[tuple[str, str, str], str] = field(default_factory=dict)
     gathered: Gathered | None = None
+    cluster_api: list[Document] = field(default_factory=list)
 
 
 def _gathering() -> Gathered:
@@ -162,6 +168,10 @@ def _take(found: _Sorted, document: Document, filename: str) -> None:
     reader = _READERS.get((group, kind))
     if reader is not None:
         reader(found, wire)
+        return
+    if group in _CLUSTER_API:
+        pod_wire.named(wire.map("metadata"))  # one that nobody can refer to is a mistake
+        found.cluster_api.append(document)
         return
     if group != _KARPENTER and not kind.endswith("NodeClass"):
         found.skipped[kind] += 1
@@ -311,6 +321,7 @@ def _joined(found: _Sorted, with_buffers: bool) -> World:
     pools = (*catalog.pools, *(NodePool(name, _NO_CLASS, problem=why) for name, why in found.broken.items()))
     machines = tuple(nodes.merged(found.machines, {one.name: one for one in pools}))
     leaving = {one.name for one in machines if one.leaving}
+    found.classes.update(_templates(found.cluster_api))
     budgets = Budgets(found.budgets.values())
     if found.gathered is not None:
         found.gathered.pods = tuple(found.pods.values())
@@ -339,7 +350,25 @@ def _joined(found: _Sorted, with_buffers: bool) -> World:
         len(shapes),
         kept,
         found.gathered,
+        _machines(found, pools),
     )
+
+
+def _templates(held: Iterable[Document]) -> Iterator[NodeClassRef]:
+    """Machine templates, which pools may refer to as their node class."""
+    for one in held:
+        wire = fields(one.value)
+        kind, name = _TEMPLATES.get(wire.required("kind")), wire.map("metadata").wire.get("name")
+        if kind is not None and isinstance(name, str):
+            yield NodeClassRef(kind.group, kind.name, name)
+
+
+def _machines(found: _Sorted, pools: Iterable[NodePool]) -> tuple[Document, ...]:
+    """What Cluster API has, where a pool draws on it; its templates are then node classes."""
+    if not any(one.node_class.kind in _TEMPLATES for one in pools):
+        found.skipped.update(str(fields(one.value).wire["kind"]) for one in found.cluster_api)
+        return ()
+    return tuple(found.cluster_api)
 
 
 def _stayed(pod: Pod, wire: PodWire, leaving: set[str], budgets: Budgets) -> Pod:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
-from dovetail.core.errors import BadInput
 from dovetail.settings import handler as settings
 
 if TYPE_CHECKING:
@@ -52,34 +51,18 @@ def run(flags: Namespace, console: Console) -> int:
     cluster = config.load(chosen.kubeconfig, chosen.context, os.environ)
     for warning in cluster.warnings:
         console.note(warning)
-    try:
-        asyncio.run(_until_told(_choices(chosen), cluster))
-    except BaseExceptionGroup as problems:
-        bad = problems.subgroup(BadInput)
-        if bad is None:
-            raise
-        raise _first(bad) from None
+    asyncio.run(_until_told(_choices(chosen), cluster))
     return Exit.OK
 
 
 async def _until_told(choices: Choices, cluster: ClusterConfig) -> None:
-    """Run until somebody asks for the end, which is no failure."""
-    import asyncio
-    import signal
-
+    from dovetail.cli import ending
     from dovetail.handler.process import Process
     from dovetail.kube.client import Client
     from dovetail.kube.transport import Options
 
     async with Client(cluster, Options(user_agent="dovetail-handler")) as client:
-        task = asyncio.ensure_future(Process(client, choices).run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            return
+        await ending.until_told(Process(client, choices).run)
 
 
 def _choices(chosen: settings.Settings) -> Choices:
@@ -98,9 +81,3 @@ def _choices(chosen: settings.Settings) -> Choices:
         own_pod=chosen.own_pod,
         policy=chosen.policy,
     )
-
-
-def _first(problems: BaseExceptionGroup[BadInput]) -> BadInput:
-    """The loops of a process end together, each with its own account; one sentence is enough."""
-    first = problems.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from dovetail.api.install.workload import Object
     from dovetail.kube.client import Client
 
-CLOUDS: Final = ("kwok", "aws")
+CLOUDS: Final = ("kwok", "aws", "cluster-api")
+MACHINE_CLOUDS: Final = ("aws", "gcp", "azure", "sim")
+CORES: Final = ("own", "upstream")
 _NAMESPACE: Final = "kube-system"
 _IMAGE: Final = f"dovetail:{__version__}"
 #: Under which name the server keeps what is ours.
@@ -45,6 +47,17 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--handler", action="store_true", help="the termination handler, too, on nodes that may be taken away"
     )
+    parser.add_argument(
+        "--machines",
+        choices=MACHINE_CLOUDS,
+        help="instead of the controller, what looks after Cluster API machines of this cloud",
+    )
+    parser.add_argument(
+        "--core",
+        choices=CORES,
+        default=CORES[0],
+        help="with --machines: beside Cluster API's own controllers (upstream), or in their place (own, the default)",
+    )
     shared.add_output(parser, ("yaml", "json"))
 
 
@@ -66,13 +79,27 @@ def _objects(flags: Namespace) -> list[Object]:
     from dovetail.api.install.installation import Installation
 
     wanted = Installation(image=flags.image, cloud=flags.cloud, namespace=flags.namespace)
+    if flags.machines:
+        defined, running = _machines(flags)
+    else:
+        defined, running = objects.definitions(flags.cloud), objects.objects(wanted)
     on_nodes = handler.HandlerInstallation(image=flags.image, namespace=flags.namespace)
     return [
-        *([] if flags.skip_crds else objects.definitions(flags.cloud)),
+        *([] if flags.skip_crds else defined),
         *([objects.namespace(wanted)] if flags.create_namespace else []),
-        *objects.objects(wanted),
+        *running,
         *(handler.objects(on_nodes) if flags.handler else ()),
     ]
+
+
+def _machines(flags: Namespace) -> tuple[list[Object], list[Object]]:
+    """Definitions, and all else."""
+    from dovetail.api.install import machines
+
+    one = machines.MachinesInstallation(
+        image=flags.image, cloud=flags.machines, core=flags.core, namespace=flags.namespace
+    )
+    return machines.definitions(one), machines.objects(one)
 
 
 def _install(objects: list[Object], flags: Namespace, console: Console) -> None:
@@ -93,9 +120,25 @@ async def _apply(objects: list[Object], flags: Namespace, console: Console, appl
     for warning in cluster.warnings:
         console.note(warning)
     async with Client(cluster) as client:
+        if flags.machines and flags.core == CORES[0]:
+            await _undisturbed(client)
         for one in objects:
             # One by one: what was applied before a failure is told, too.
             applied.append(await _apply_one(client, one, force=flags.force_conflicts))  # noqa: PERF401
+
+
+async def _undisturbed(client: Client) -> None:
+    """Our definitions of Cluster API's kinds over its own would break it."""
+    from dovetail.controllers.cluster_api import switch
+    from dovetail.kube.errors import KubeError
+
+    try:
+        if await switch.is_theirs(client):
+            raise BadInput(switch.THEIRS)
+    except switch.NotDefined:
+        return
+    except KubeError as problem:
+        raise BadInput(f"whether Cluster API is installed could not be looked up: {problem}") from None
 
 
 async def _apply_one(client: Client, one: Object, *, force: bool) -> str:

@@ -12,7 +12,10 @@ from dovetail.api.world import read_world
 from dovetail.cli import files, flags, lint_disruption, lint_documents, lint_machines, lint_rules, markets, output
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
+from dovetail.cli.machine_prices import PriceLists
 from dovetail.core.errors import BadField, BadInput
+from dovetail.core.machines import pricing
+from dovetail.core.machines.pricing import Group, Rates
 from dovetail.views import findings
 from dovetail.views.findings import Finding, Level
 
@@ -44,6 +47,20 @@ def run(found: Namespace, console: Console) -> int:
     return Exit.FAILED if any(one.level is not Level.NOTE for one in told) else Exit.OK
 
 
+def _priced(flags: Namespace, console: Console) -> lint_machines.Priced:
+    """What machines of Cluster API cost; of those nobody has a price for, nothing is known."""
+    lists = PriceLists(flags, console)
+
+    def rates(group: Group) -> tuple[str, Rates]:
+        placed = lists.placed(group)
+        try:
+            return placed.region, lists.rates(placed)
+        except BadInput:
+            return placed.region, pricing.UNKNOWN
+
+    return rates
+
+
 def _found(flags: Namespace, console: Console) -> set[Finding]:
     held = list(files.world(flags.file, console))
     world = read_world(held, with_disruption=True)
@@ -56,7 +73,7 @@ def _found(flags: Namespace, console: Console) -> set[Finding]:
                 found.update(lint_documents.deprecated(document))
                 found.update(lint_disruption.pool(document, midnight))
                 written.append(document)
-    found.update(lint_machines.machines(written))
+    found.update(lint_machines.machines(written, _priced(flags, console)))
     world, shelves = markets.open_markets(world, flags, console)
     found.update(lint_rules.lint(world, shelves))
     return found

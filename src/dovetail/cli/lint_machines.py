@@ -1,30 +1,33 @@
-"""Lint rules over Cluster API's machines: prices nobody can pay, control planes on spot, checks that do nothing."""
+"""Lint rules over Cluster API's machines: prices nobody can pay or need not, control planes on spot, spot machines that
+nobody looks after. What a health check can do wrong is in `lint_health_checks`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from dovetail.api import documents, kinds
-from dovetail.api.cluster_api import infra_reading, reading
+from dovetail.api import documents
+from dovetail.api.cluster_api import fleet
+from dovetail.api.cluster_api.fleet import Fleet, Item, Listed
 from dovetail.api.documents import Document
-from dovetail.api.fields import Fields, fields, settled
+from dovetail.api.fields import settled
+from dovetail.cli import lint_health_checks
 from dovetail.cli.lint_documents import UNREADABLE
+from dovetail.cli.lint_health_checks import CHECK, finding
 from dovetail.core.errors import BadInput
-from dovetail.core.machines import names, prices
+from dovetail.core.machines import names, prices, pricing
 from dovetail.core.machines.infra_objects import Wanted
-from dovetail.core.machines.objects import HealthCheck
+from dovetail.core.machines.pricing import Group, Owner, Rates
 from dovetail.views.findings import Finding, Level, Rule
 
-PRICE: Final = Rule("DV016", "impossible-max-price", "A highest price for spot machines that buys nothing")
+PRICE: Final = Rule(
+    "DV016", "impossible-max-price", "A highest price for spot machines that buys nothing, or bounds it not"
+)
 CONTROL_PLANE: Final = Rule("DV017", "control-plane-on-spot", "A control plane on machines that may be taken away")
-CHECK: Final = Rule("DV018", "idle-health-check", "A health check that never replaces a machine, or replaces all")
 UNCHECKED: Final = Rule("DV019", "spot-without-health-check", "Machines on spot that nobody replaces when they go")
 RULES: Final = (PRICE, CONTROL_PLANE, CHECK, UNCHECKED)
 
-_MACHINES: Final = {kind.name: kind for kind in kinds.INFRA_MACHINES}
-_TEMPLATES: Final = {f"{kind.name}Template": kind for kind in kinds.INFRA_MACHINES}
 _PRICES: Final = {"aws": "spotMarketOptions.maxPrice", "gcp": "maxPrice", "azure": "spotVMOptions.maxPrice"}
 _OWNERS: Final = ("MachineSet", "MachineDeployment")
 #: Where a control plane refers to its machines' template: in the older version, and in the newer.
@@ -32,54 +35,53 @@ _OF_CONTROL_PLANES: Final = (
     ("spec", "machineTemplate", "infrastructureRef"),
     ("spec", "machineTemplate", "spec", "infrastructureRef"),
 )
-_GROUPS: Final = ("cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io")
+#: What a machine costs where it stands, and which region that is.
+Priced = Callable[[Group], tuple[str, Rates]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Object:
-    """One object of Cluster API, with what it wants where it is a machine or a template of some."""
+class _World:
+    """All objects, what they want where they are machines or templates, and what of that is priced how."""
 
-    document: Document
-    whole: Fields
-    kind: str
-    wanted: Wanted | None = None
-    #: Where the machine's fields stand.
-    at: str = "spec"
+    seen: Fleet
+    wanted: Mapping[fleet.Key, Wanted]
+    priced: Priced
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        about = self.whole.map("metadata")
-        return self.kind, about.text("namespace") or "", about.text("name") or ""
-
-    def finding(self, rule: Rule, path: str, told: str, fix: str, level: Level = Level.ERROR) -> Finding:
-        return Finding(rule, level, documents.name_of(self.document.value), path, told, fix, self.document.place[0])
-
-    def refers(self, *path: str) -> tuple[str, str, str]:
-        """The key of what is referred to, in the same namespace."""
-        found = self.whole
+    def refers(self, item: Item, *path: str) -> Wanted | None:
+        """What is wanted by whatever is referred to, in the same namespace."""
+        found = item.whole
         for name in path:
             found = found.map(name)
-        return found.text("kind") or "", self.key[1], found.text("name") or ""
+        return self.wanted.get((found.text("kind") or "", item.namespace, found.text("name") or ""))
+
+    def group_of(self, item: Item) -> Listed | None:
+        return next((one for one in self.seen.groups if one.group.owner == item.owner), None)
 
 
-def machines(read: Iterable[Document]) -> Iterator[Finding]:
+def machines(read: Iterable[Document], priced: Priced) -> Iterator[Finding]:
     """Every rule over everything in the files that is Cluster API's."""
-    found: list[_Object] = []
-    for document in read:
-        value = document.value
-        if not isinstance(value, Mapping) or str(value.get("apiVersion")).partition("/")[0] not in _GROUPS:
-            continue
+    seen = fleet.read(one for one in read if _is_ours(one))
+    for document, bad in seen.refused:
+        yield _unreadable(document, bad)
+    wanted: dict[fleet.Key, Wanted] = {}
+    for item in seen.items.values():
         try:
-            found.append(_read(document, value))
+            if item.infra is not None:
+                wanted[item.key] = item.wanted(item.infra)
         except BadInput as bad:
-            yield _unreadable(document, bad)
-    world = _World(tuple(found), {one.key: one for one in found})
-    for one in found:
+            yield _unreadable(item.document, bad)
+    world = _World(seen, wanted, priced)
+    for item in seen.items.values():
         for rule in (_prices, _control_planes, _checks, _unchecked):
             try:
-                yield from list(rule(one, world))
+                yield from list(rule(item, world))
             except BadInput as bad:
-                yield _unreadable(one.document, bad)
+                yield _unreadable(item.document, bad)
+
+
+def _is_ours(document: Document) -> bool:
+    value = document.value
+    return isinstance(value, Mapping) and str(value.get("apiVersion")).partition("/")[0] in fleet.GROUPS
 
 
 def _unreadable(document: Document, bad: BadInput) -> Finding:
@@ -88,98 +90,68 @@ def _unreadable(document: Document, bad: BadInput) -> Finding:
     return Finding(UNREADABLE, Level.ERROR, name, path, problem.problem, fix, document.place[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    """All objects, and by what they are called."""
-
-    objects: tuple[_Object, ...]
-    known: Mapping[tuple[str, str, str], _Object]
-
-
-def _read(document: Document, value: Mapping[str, Any]) -> _Object:
-    whole, kind = fields(value), str(value.get("kind"))
-    reading.meta(whole)
-    if kind in _MACHINES:
-        return _Object(document, whole, kind, infra_reading.infra_machine(_MACHINES[kind], whole).wanted)
-    if kind in _TEMPLATES:
-        spec = whole.map("spec").map("template").map("spec")
-        like = {"metadata": {"name": "template"}, "spec": spec.wire}
-        wanted = infra_reading.infra_machine(_TEMPLATES[kind], fields(like)).wanted
-        return _Object(document, whole, kind, wanted, "spec.template.spec")
-    return _Object(document, whole, kind)
-
-
-def _prices(one: _Object, world: _World) -> Iterator[Finding]:
-    if one.wanted is None:
+def _prices(item: Item, world: _World) -> Iterator[Finding]:
+    wanted = world.wanted.get(item.key)
+    if wanted is None or not wanted.max_price:
         return
+    path = f"{item.at}.{_PRICES[wanted.cloud]}"
     try:
-        prices.max_price(one.wanted)
+        prices.max_price(wanted)
     except BadInput as bad:
         told, _, fix = str(bad).partition("; ")
-        path = f"{one.at}.{_PRICES[one.wanted.cloud]}"
-        yield one.finding(PRICE, path, told, fix or "write dollars an hour, or leave it out for the on-demand price")
+        yield finding(
+            item, PRICE, path, (told, fix or "write dollars an hour, or leave it out for the on-demand price")
+        )
+        return
+    users = [one.group for one in world.seen.groups if one.source is not None and one.source.key == item.key]
+    alone = Group(item.owner, "", 1, Owner(*item.key), wanted)
+    for region, known in sorted({world.priced(one) for one in users or [alone]}, key=lambda one: one[0]):
+        if told := pricing.above_on_demand(wanted, known):
+            told = f"{told} of {wanted.instance_type} in {region}: nobody pays more than that for spot"
+            yield finding(
+                item, PRICE, path, (told, "leave it out: the on-demand price is the bound then"), Level.WARNING
+            )
+            return
 
 
-def _is_spot(one: _Object | None) -> bool:
-    return one is not None and one.wanted is not None and one.wanted.market.is_interruptible
+def _is_spot(wanted: Wanted | None) -> bool:
+    return wanted is not None and wanted.market.is_interruptible
 
 
-def _control_planes(one: _Object, world: _World) -> Iterator[Finding]:
-    """Labelled itself, made from a control plane's template, or owned by a labelled Machine."""
+def _control_planes(item: Item, world: _World) -> Iterator[Finding]:
+    """Labelled itself, made from a control plane's template, or owned by a labelled Machine or set."""
     fix = "leave the spot fields out: etcd loses its quorum when several machines go at once"
-    labelled = names.CONTROL_PLANE in one.whole.map("metadata").labels("labels")
-    if one.kind in _MACHINES and labelled and _is_spot(one):
-        yield one.finding(CONTROL_PLANE, one.at, "is part of a control plane and may be taken away", fix)
-    if one.kind == "Machine" and labelled and _is_spot(world.known.get(one.refers("spec", "infrastructureRef"))):
-        yield one.finding(CONTROL_PLANE, "spec.infrastructureRef", "refers to a machine that may be taken away", fix)
-    for path in _OF_CONTROL_PLANES if one.kind.endswith("ControlPlane") else ():
-        if _is_spot(world.known.get(one.refers(*path))):
-            told = "makes its machines from a template of machines that may be taken away"
-            yield one.finding(CONTROL_PLANE, ".".join(path), told, fix)
+    labelled = names.CONTROL_PLANE in item.whole.map("metadata").labels("labels")
+    made = item.infra is not None and item.kind not in fleet.TEMPLATES
+    if made and labelled and _is_spot(world.wanted.get(item.key)):
+        yield finding(item, CONTROL_PLANE, item.at, ("is part of a control plane and may be taken away", fix))
+    if item.kind == "Machine" and labelled and _is_spot(world.refers(item, "spec", "infrastructureRef")):
+        yield finding(
+            item, CONTROL_PLANE, "spec.infrastructureRef", ("refers to a machine that may be taken away", fix)
+        )
+    told = "makes its machines from a template of machines that may be taken away"
+    for path in _OF_CONTROL_PLANES if item.kind.endswith("ControlPlane") else ():
+        if _is_spot(world.refers(item, *path)):
+            yield finding(item, CONTROL_PLANE, ".".join(path), (told, fix))
+    if item.kind in _OWNERS:
+        found = world.group_of(item)
+        if found is not None and found.group.control_plane and _is_spot(found.group.wanted):
+            yield finding(
+                item, CONTROL_PLANE, "spec.template.spec.infrastructureRef", (f"is a control plane and {told}", fix)
+            )
 
 
-def _checks(one: _Object, world: _World) -> Iterator[Finding]:
-    if one.kind == kinds.HEALTH_CHECKS.name:
-        yield from _idle(one, reading.health_check(one.whole))
+def _checks(item: Item, world: _World) -> Iterator[Finding]:
+    return lint_health_checks.findings(item, world.seen)
 
 
-def _idle(one: _Object, check: HealthCheck) -> Iterator[Finding]:
-    new = one.whole.map("spec").has("checks") or one.whole.map("spec").has("remediation")
-    most = "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo" if new else "spec.maxUnhealthy"
-    span = "spec.remediation.triggerIf.unhealthyInRange" if new else "spec.unhealthyRange"
-    if check.span is not None and check.span[0] > check.span[1]:
-        told = f"nothing is between {check.span[0]} and {check.span[1]}, so no machine is ever replaced"
-        yield one.finding(CHECK, span, told, "write the smaller number first", Level.WARNING)
-    elif check.span is None and str(check.most) in ("0", "0%"):
-        told = "no machine is ever replaced: one that is unhealthy is one too many"
-        yield one.finding(CHECK, most, told, "allow one or more", Level.WARNING)
-    for sign in check.node_signs:
-        if (sign.type, sign.status) == ("Ready", "True"):
-            at = "spec.checks.unhealthyNodeConditions" if new else "spec.unhealthyConditions"
-            told = f"every node that has been well for {sign.timeout:g} s is replaced"
-            yield one.finding(CHECK, at, told, "write status False or Unknown")
-    if not check.startup and not check.node_signs and not check.machine_signs:
-        told = "nothing but a failure or a Node that is gone makes a machine unhealthy"
-        fix = "name conditions of the Node, such as Ready Unknown for 5 minutes"
-        yield one.finding(CHECK, "spec.checks" if new else "spec", told, fix, Level.WARNING)
-
-
-def _unchecked(one: _Object, world: _World) -> Iterator[Finding]:
-    """Machines of a set on spot that no health check selects: what is taken away stays away."""
-    if one.kind not in _OWNERS:
+def _unchecked(item: Item, world: _World) -> Iterator[Finding]:
+    """Machines of a set on spot that no health check selects: what is taken away stays away (R40)."""
+    if item.kind not in _OWNERS:
         return
-    if not _is_spot(world.known.get(one.refers("spec", "template", "spec", "infrastructureRef"))):
+    if not _is_spot(world.refers(item, "spec", "template", "spec", "infrastructureRef")):
         return
-    labels = one.whole.map("spec").map("template").map("metadata").labels("labels")
-    if not any(_selects(check, labels) for check in world.objects if check.kind == kinds.HEALTH_CHECKS.name):
+    if not lint_health_checks.is_checked(item, world.seen):
         told = "its machines may be taken away, and no MachineHealthCheck selects them"
-        fix = "add a MachineHealthCheck whose selector matches the template's labels"
-        yield one.finding(UNCHECKED, "spec.template.metadata.labels", told, fix, Level.WARNING)
-
-
-def _selects(check: _Object, labels: Mapping[str, str]) -> bool:
-    """One that cannot be read selects nothing, and is told of elsewhere."""
-    try:
-        return reading.health_check(check.whole).selector.matches(labels)
-    except BadInput:
-        return False
+        fix = "add a MachineHealthCheck of the same namespace and cluster whose selector matches the template's labels"
+        yield finding(item, UNCHECKED, "spec.template.metadata.labels", (told, fix), Level.WARNING)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dovetail.api import kinds
 from dovetail.api.world import World
 from dovetail.cli import listings, opened
 from dovetail.cli.console import Console
@@ -28,6 +29,8 @@ from dovetail.core.snapshot import Snapshot
 from dovetail.settings import INSTANCE_TYPE_CACHING, NODE_OVERLAY
 
 _CLOUD_OF: Final[Mapping[str, str]] = {ref.kind: cloud for cloud, ref in opened.NODE_CLASSES.items()}
+#: Node classes that are templates of Cluster API's machines.
+TEMPLATES: Final = frozenset(kind.name for kind in kinds.INFRA_TEMPLATES)
 #: The catalogue everybody uses where a flag names one.
 _CHOSEN: Final = ""
 _NOW: Final = 0.0
@@ -62,7 +65,11 @@ def open_markets(world: World, flags: Namespace, console: Console) -> tuple[Worl
     explicit = flags.catalog is not None or flags.cloud is not None
     by_cloud: dict[str, list[NodePool]] = {}
     pools: list[NodePool] = []
+    drawing: list[NodePool] = []
     for one in world.snapshot.pools:
+        if one.node_class.kind in TEMPLATES and one.problem is None:
+            drawing.append(one)
+            continue
         cloud = _CHOSEN if explicit else _CLOUD_OF.get(one.node_class.kind)
         if cloud is None and one.problem is None:
             told = f"nobody knows which cloud a {one.node_class.kind} is of; name it with --cloud or --catalog"
@@ -80,6 +87,15 @@ def open_markets(world: World, flags: Namespace, console: Console) -> tuple[Worl
         found[cloud] = _listing(cloud, len(by_cloud) == 1, world, flags, console)
         catalogs |= _catalogs(found[cloud], members, world, flags, console)
         growing |= _growing(found[cloud], members, world)
+    if drawing:
+        from dovetail.cli import template_markets  # few worlds draw on machines
+
+        sold = template_markets.opened(world, drawing, flags, console)
+        pools += sold.pools
+        for pool in sold.pools:
+            if pool.name in sold.listings:
+                found[f"{pool.node_class.kind} {pool.node_class.name}"] = sold.listings[pool.name]
+                catalogs |= _catalogs(sold.listings[pool.name], [pool], world, flags, console)
     _note_unknown_types(world, catalogs, console)
     well_known = frozenset[str]().union(*(one.dialect.well_known for one in found.values()), labels.WELL_KNOWN)
     markets = Markets(catalogs, found, well_known, growing)

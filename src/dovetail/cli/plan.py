@@ -23,10 +23,19 @@ def configure(parser: ArgumentParser) -> None:
         nargs="+",
         help="what would change from the world of -f to this one; --with then changes this one only",
     )
+    parser.add_argument(
+        "--cluster-api",
+        action="store_true",
+        help="instead of planning pods: what the machines of a Cluster API cluster cost, and what spot would save",
+    )
     flags.add_output(parser, ("table", "json", "yaml"))
 
 
 def run(found: Namespace, console: Console) -> int:
+    if found.cluster_api:
+        from dovetail.cli import plan_machines  # who plans pods need not wait for it
+
+        return plan_machines.run(found, console)
     if found.diff:
         unchanged = Namespace(**{**vars(found), "changes": None})
         before = planning(planned.plan(unchanged, found.file, console))

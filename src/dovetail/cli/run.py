@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from dovetail.controllers.controller import Choices
     from dovetail.kube.config import ClusterConfig
 
-CLOUDS: Final = ("kwok", "aws")
+CLOUDS: Final = ("kwok", "aws", "cluster-api")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -32,6 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(flags: Namespace, console: Console) -> int:
+    from dovetail.cli.ending import until_told
     from dovetail.controllers import logs
     from dovetail.kube import config
 
@@ -40,20 +39,8 @@ def run(flags: Namespace, console: Console) -> int:
     cluster = config.load(chosen.kubeconfig, chosen.context, os.environ)
     for warning in cluster.warnings:
         console.note(warning)
-    asyncio.run(_until_told(lambda: _operate(flags, chosen, console, cluster)))
+    asyncio.run(until_told(lambda: _operate(flags, chosen, console, cluster)))
     return Exit.OK
-
-
-async def _until_told(work: Callable[[], Awaitable[None]]) -> None:
-    """Run until it ends or somebody asks for the end, which is no failure."""
-    task = asyncio.ensure_future(work())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        return
 
 
 async def _operate(flags: Namespace, chosen: operator.Operator, console: Console, cluster: ClusterConfig) -> None:
@@ -80,6 +67,10 @@ def _opened(run: Run) -> AbstractAsyncContextManager[Place]:
         from dovetail.cli import place_aws
 
         return place_aws.opened(run)
+    if run.flags.cloud == "cluster-api":
+        from dovetail.cli import place_cluster_api
+
+        return place_cluster_api.opened(run)
     from dovetail.cli import place_kwok
 
     return place_kwok.opened(run)

@@ -51,6 +51,7 @@ VERBS: Final = (
     Verb(("windows", "preview"), "windows_preview", "when each pool lets nodes go, and for which reason, drawn"),
     Verb(("dump",), "dump", "a live cluster as one file that every command reads back"),
     Verb(("run",), "run", "the controller: buy nodes for pods that wait, on a live cluster"),
+    Verb(("machines",), "machines", "Cluster API machines of one cloud: buy, watch and remove their instances"),
     Verb(("handler",), "handler", "on a node the cloud may take away: see the notice, drain in time"),
     Verb(("apiserver",), "apiserver", "an embedded Kubernetes API server to try things on"),
     Verb(("install",), "install", "what a cluster needs for it: definitions, roles, the deployment"),

@@ -44,6 +44,15 @@ class UserData:
         return f"UserData({len(self.data)} bytes, {self.format})"
 
 
+class Underway(CloudError):
+    """The cloud has taken the order and is at it; ask again with the same token after `wait` seconds. It is how a
+    cloud whose orders take a while keeps nobody waiting, and how want of capacity that shows late is still heard."""
+
+    def __init__(self, message: str, wait: float = 3.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
 class Machines(Protocol):
     """Single instances of one cloud."""
 
@@ -52,11 +61,12 @@ class Machines(Protocol):
         """aws, gcp or azure: which infrastructure machines are its own."""
 
     async def create(self, purchase: Purchase, boot: UserData) -> Found:
-        """Make one. The same token again, later or at the same time, returns the same instance."""
+        """Make one. The same token again, later or at the same time, returns the same instance. Raises Underway while
+        the cloud cannot say yet whether there will be one."""
 
     async def find(self, sought: Sought) -> Found:
         """The instance, in whatever state, as long as the cloud remembers it; raises NotFound if it has none. One that
-        has been gone for long may be forgotten."""
+        has been gone for long may be forgotten; one that `create` would say is underway may not be told of yet."""
 
     async def delete(self, sought: Sought) -> None:
         """Remove it and everything that was made for it: disks, network interfaces, addresses. Returns while it is
@@ -75,6 +85,8 @@ def refusal(error: CloudError) -> Refusal:
             return Refusal(Kind.PERSISTENT, str(error))
         case Throttled():
             return Refusal(Kind.TRANSIENT, str(error), error.wait)
+        case Underway():
+            return Refusal(Kind.UNDERWAY, str(error), error.wait)
         case _:
             return Refusal(Kind.TRANSIENT, str(error))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -150,21 +150,8 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
     option = Chosen(OPTIONS, flags, found)
-    inside = bool(found.get("KUBERNETES_SERVICE_HOST")) and not flags.kubeconfig and not found.get("KUBECONFIG")
-
-    return Operator(
-        kubeconfig=flags.kubeconfig,
-        context=flags.context,
-        metrics_port=option("metrics-port", 8080),
-        health_port=option("health-probe-port", 8081),
-        bind=option("bind-address", _EVERYWHERE if inside else _LOOPBACK),
-        qps=option("kube-client-qps", 200),
-        burst=option("kube-client-burst", 300),
-        leader_election=not option("disable-leader-election", False),
-        lease_name=option("leader-election-name", LEASE),
-        lease_namespace=option("leader-election-namespace", "") or found.get("SYSTEM_NAMESPACE") or _namespace(),
-        log_level=option("log-level", "info"),
-        log_format=option("log-format", "console" if on_terminal else "json"),
+    return replace(
+        process(option, flags, found, on_terminal=on_terminal),
         batch_idle=option("batch-idle-duration", 1.0),
         batch_max=option("batch-max-duration", 10.0),
         preferences=option("preference-policy", PreferencePolicy.RESPECT),
@@ -178,6 +165,27 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None, on_term
         disruption_budget=option("disruption-budget", ()),
         observe=not option("disable-cluster-state-observability", False),
         dry_run=bool(flags.dry_run),
+    )
+
+
+def process(
+    option: Chosen, flags: Namespace, found: Mapping[str, str], *, lease: str = LEASE, on_terminal: bool = False
+) -> Operator:
+    """What holds for the process itself, whatever it does."""
+    inside = bool(found.get("KUBERNETES_SERVICE_HOST")) and not flags.kubeconfig and not found.get("KUBECONFIG")
+    return Operator(
+        kubeconfig=flags.kubeconfig,
+        context=flags.context,
+        metrics_port=option("metrics-port", 8080),
+        health_port=option("health-probe-port", 8081),
+        bind=option("bind-address", _EVERYWHERE if inside else _LOOPBACK),
+        qps=option("kube-client-qps", 200),
+        burst=option("kube-client-burst", 300),
+        leader_election=not option("disable-leader-election", False),
+        lease_name=option("leader-election-name", lease),
+        lease_namespace=option("leader-election-namespace", "") or found.get("SYSTEM_NAMESPACE") or _namespace(),
+        log_level=option("log-level", "info"),
+        log_format=option("log-format", "console" if on_terminal else "json"),
     )
 
 

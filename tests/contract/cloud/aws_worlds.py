@@ -24,8 +24,8 @@ from tools.aws_server.parameters import ACCOUNT
 from dovetail.clouds.aws.access import Access
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.cloud import AwsCloud
+from dovetail.clouds.aws.described import id_of
 from dovetail.clouds.aws.instances import Windows
-from dovetail.clouds.aws.machines import id_of
 from dovetail.clouds.aws.options import Habits, Options
 from dovetail.clouds.aws.region import Region, of_any_account
 from dovetail.clouds.port import Cloud

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.contract.cloud.bridge_worlds import BridgeWorld
 from tests.contract.cloud.sim_worlds import CalmChaosWorld, SimWorld, SlowWorld
 from tests.contract.cloud.worlds import World
 
@@ -12,6 +13,7 @@ WORLDS: dict[str, Callable[[], World]] = {
     "sim": SimWorld,
     "sim behind chaos": CalmChaosWorld,
     "sim that takes its time": SlowWorld,
+    "machines of Cluster API": BridgeWorld,
 }
 #: Against the test server.
 AWS = ("aws", "aws that takes its time")

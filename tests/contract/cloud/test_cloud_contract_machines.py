@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.contract.cloud.worlds import World, claim, order, returned
 
-from dovetail.clouds.port import NotFound, Throttled
+from dovetail.clouds.port import CloudError, NotFound, Throttled
 from dovetail.core.conditions import Condition, Status
 from dovetail.core.instances import Instance
 from dovetail.core.nodeclaims import REGISTERED, NodeClaim
@@ -130,8 +130,15 @@ def test_a_throttled_return_leaves_the_machine_to_be_returned_later(world: World
 
 
 def test_a_restart_is_made_once_for_each_operation(world: World) -> None:
+    """Or never, where machines are only ever replaced (R12): then no policy asks for it, and asking is refused."""
+
     async def scenario() -> None:
         made = await world.cloud.launch(order(world))
+        if not getattr(world, "restarts", True):
+            assert "RebootNode" not in {one.action for one in world.cloud.repair_policies}
+            with pytest.raises(CloudError, match="cannot be restarted"):
+                await world.cloud.reboot(registered(world, made), "one")
+            return
         seen = [await world.boots(made)]
         for operation in ("one", "one", "two"):
             await world.cloud.reboot(registered(world, made), operation)

@@ -20,7 +20,8 @@ from dovetail.core.requirements import Requirements, is_in
 
 
 class World(Protocol):
-    """One cloud, made afresh for each test, with a node class that can be launched with."""
+    """One cloud, made afresh for each test, with a node class that can be launched with. One whose machines are never
+    restarted says so with `restarts = False`."""
 
     cloud: Cloud
     node_class: NodeClassRef

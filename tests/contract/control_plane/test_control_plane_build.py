@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tools.control_plane import build
-from tools.control_plane.programs import PROGRAMS, NoControlPlane, Programs, given
+from tools.control_plane.programs import MANAGER, PROGRAMS, NoControlPlane, Programs, given
 
 GO = """#!/bin/sh
 echo "$@" >> {log}
@@ -30,7 +30,7 @@ class FakeGo:
         self._script = root / "bin" / "go"
         self._module = root / "kwok"
         self._script.parent.mkdir()
-        for folder in (build.KWOK_CRDS, *build.KWOK_STAGES):
+        for folder in {one.folder for recipe in (build.CONTROL_PLANE, build.MANAGER_RECIPE) for one in recipe.taken}:
             (self._module / folder).mkdir(parents=True)
             (self._module / folder / "kustomization.yaml").write_text("no manifest")
             (self._module / folder / f"{folder.replace('/', '-')}.yaml").write_text("kind: Stage")
@@ -55,22 +55,48 @@ def quiet(line: str) -> None:
 
 
 def test_a_build_makes_every_program_and_takes_kwoks_manifests(go: FakeGo, tmp_path: Path) -> None:
-    programs = build.build(quiet, tmp_path / "cache")
+    programs = build.build(say=quiet, root=tmp_path / "cache")
     assert programs.missing() == []
     assert len(list((programs.kwok_files / "stages").glob("*.yaml"))) == len(build.KWOK_STAGES)
     assert not list(programs.kwok_files.rglob("kustomization.yaml"))
 
 
+def test_cluster_apis_manager_is_made_apart_with_its_definitions_rights_and_webhooks(
+    go: FakeGo, tmp_path: Path
+) -> None:
+    plane = build.build(say=quiet, root=tmp_path / "cache")
+    manager = build.build(build.MANAGER_RECIPE, quiet, tmp_path / "cache")
+    assert manager.directory != plane.directory
+    assert manager.path(MANAGER).exists()
+    found = {one.name for one in manager.cluster_api_files.iterdir() if list(one.glob("*.yaml"))}
+    assert found == {"crds", "rights", "webhooks"}
+    assert go.builds() == len(PROGRAMS) + 1
+
+
+def test_another_cluster_api_leaves_the_control_plane_as_it_is(
+    go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = build.Go.find()
+    plane, manager = build.recipe_hash(found), build.recipe_hash(found, build.MANAGER_RECIPE)
+    changed = tmp_path / "cluster_api"
+    changed.mkdir()
+    for name in ("go.mod", "go.sum"):
+        (changed / name).write_text("another")
+    monkeypatch.setitem(build.MODULES, "cluster_api", changed)
+    assert build.recipe_hash(found) == plane
+    assert build.recipe_hash(found, build.MANAGER_RECIPE) != manager
+
+
 def test_a_second_build_finds_the_first(go: FakeGo, tmp_path: Path) -> None:
-    first = build.build(quiet, tmp_path / "cache")
-    assert build.build(quiet, tmp_path / "cache") == first
+    first = build.build(say=quiet, root=tmp_path / "cache")
+    assert build.build(say=quiet, root=tmp_path / "cache") == first
     assert go.builds() == len(PROGRAMS)
 
 
 def test_another_go_is_another_build(go: FakeGo, tmp_path: Path) -> None:
-    first = build.build(quiet, tmp_path / "cache")
+    first = build.build(say=quiet, root=tmp_path / "cache")
     go.is_version("go1.27.0")
-    assert build.build(quiet, tmp_path / "cache") != first
+    assert build.build(say=quiet, root=tmp_path / "cache") != first
 
 
 def test_another_lock_file_is_another_build(go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,14 +112,16 @@ def test_another_lock_file_is_another_build(go: FakeGo, tmp_path: Path, monkeypa
 def test_a_failed_build_publishes_nothing_and_says_what_go_said(go: FakeGo, tmp_path: Path) -> None:
     go.is_version("go1.26.0", fail="echo 'out of luck' >&2; exit 1")
     with pytest.raises(NoControlPlane, match="out of luck"):
-        build.build(quiet, tmp_path / "cache")
+        build.build(say=quiet, root=tmp_path / "cache")
     go.is_version("go1.26.0")
-    assert build.build(quiet, tmp_path / "cache").missing() == []
+    assert build.build(say=quiet, root=tmp_path / "cache").missing() == []
 
 
 def test_two_builds_at_once_compile_once(go: FakeGo, tmp_path: Path) -> None:
     made: list[Programs] = []
-    builders = [threading.Thread(target=lambda: made.append(build.build(quiet, tmp_path / "cache"))) for _ in range(3)]
+    builders = [
+        threading.Thread(target=lambda: made.append(build.build(say=quiet, root=tmp_path / "cache"))) for _ in range(3)
+    ]
     for builder in builders:
         builder.start()
     for builder in builders:
@@ -105,7 +133,7 @@ def test_two_builds_at_once_compile_once(go: FakeGo, tmp_path: Path) -> None:
 def test_without_go_there_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoControlPlane, match="no Go on PATH"):
-        build.build(quiet, tmp_path / "cache")
+        build.build(say=quiet, root=tmp_path / "cache")
 
 
 def complete(directory: Path) -> Path:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.contract.crds.machine_rows import AWS_MACHINE, AZURE_MACHINE, GCP_MACHINE
 from tests.contract.crds.putting import define
 from tests.contract.crds.rows import Table, changed
-from tests.contract.kubernetes.raw_api import Answer, Api, Server
+from tests.contract.kubernetes.raw_api import Answer, Api, Server, asked
 from tests.control_plane_plugin import GROUP
 
 from dovetail.api.crds.cluster_api import policy
@@ -38,17 +38,6 @@ def _named(value: Any) -> str:
 
 #: A policy is enforced a moment after it is stored.
 PATIENCE, STEP = 150, 0.2
-
-
-def asked(server: Server, scenario: Callable[[Api], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        api = Api(server)
-        try:
-            return await scenario(api)
-        finally:
-            await api.close()
-
-    return asyncio.run(run())
 
 
 async def put(api: Api, table: Table, changes: dict[str, Any]) -> Answer:

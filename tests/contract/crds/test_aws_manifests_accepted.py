@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from tests.clouds.aws import manifests
 from tests.contract.crds.putting import define
-from tests.contract.kubernetes.raw_api import Answer, Api, Server
+from tests.contract.kubernetes.raw_api import Answer, Api, Server, asked
 
 from dovetail.api.kinds import EC2_NODE_CLASSES, NODE_POOLS
 
@@ -14,18 +12,14 @@ _KINDS = {one.name: one for one in (EC2_NODE_CLASSES, NODE_POOLS)}
 
 
 def test_every_manifest_is_taken_as_it_is(server: Server) -> None:
-    async def asked() -> dict[str, Answer]:
-        api = Api(server)
-        try:
-            await define(api)
-            return {
-                name: await api.post(_KINDS[wire["kind"]].path(), wire, dryRun="All", fieldValidation="Strict")
-                for name, wire in manifests.written().items()
-            }
-        finally:
-            await api.close()
+    async def posted(api: Api) -> dict[str, Answer]:
+        await define(api)
+        return {
+            name: await api.post(_KINDS[wire["kind"]].path(), wire, dryRun="All", fieldValidation="Strict")
+            for name, wire in manifests.written().items()
+        }
 
-    answers = asyncio.run(asked())
+    answers = asked(server, posted)
     assert answers.keys() == set(manifests.NAMES)
     for name, answer in answers.items():
         kept = answer.ok()

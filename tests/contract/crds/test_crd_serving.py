@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from tests.contract.crds.cases import CLUSTER_API, TABLES
 from tests.contract.crds.pool_rows import POOLS
 from tests.contract.crds.putting import define
 from tests.contract.crds.rows import Table, changed
-from tests.contract.kubernetes.raw_api import TABLE, Api, Server
+from tests.contract.kubernetes.raw_api import TABLE, Api, Server, asked
 from tests.contract.kubernetes.things import fresh
 
 from dovetail.api.crds import every
@@ -72,17 +70,6 @@ def ready(server: Server, defined: set[str]) -> Server:
         asked(server, define)
         defined.add(server.name)
     return server
-
-
-def asked(server: Server, scenario: Callable[[Api], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        api = Api(server)
-        try:
-            return await scenario(api)
-        finally:
-            await api.close()
-
-    return asyncio.run(run())
 
 
 @of_each_table

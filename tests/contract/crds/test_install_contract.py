@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import subprocess
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from tests.contract.kubernetes.raw_api import Api, Server
+from tests.contract.kubernetes.raw_api import Api, Server, asked
 from tests.contract.kubernetes.things import fresh
 from tools.control_plane.start import ControlPlane
 
@@ -46,10 +45,10 @@ def test_what_is_printed_is_accepted_by_a_server_that_only_checks(
     assert len(ran.stdout.splitlines()) == printed.out.count("\nkind:")
 
 
-async def remove(server: Server, namespace: str) -> None:
+def remove(server: Server, namespace: str) -> None:
     """Take away what an installation left, inside its namespace and elsewhere."""
-    api = Api(server)
-    try:
+
+    async def scenario(api: Api) -> None:
         for role in ("dovetail", "dovetail-kwok"):
             await api.delete(CLUSTER_ROLES.path(role))
             await api.delete(CLUSTER_ROLE_BINDINGS.path(role))
@@ -57,8 +56,8 @@ async def remove(server: Server, namespace: str) -> None:
         await api.delete(ROLE_BINDINGS.path("dovetail-kwok", permissions.NODE_LEASES))
         await api.delete(DEPLOYMENTS.path("dovetail", namespace))
         await api.delete(NAMESPACES.path(namespace))
-    finally:
-        await api.close()
+
+    asked(server, scenario)
 
 
 @pytest.fixture
@@ -66,23 +65,19 @@ def installed(server: Server) -> Iterator[str]:
     """The name of a namespace that is the test's own."""
     name = fresh("installed")
     yield name
-    asyncio.run(remove(server, name))
+    remove(server, name)
 
 
 def test_it_is_applied_whole_and_a_second_time_changes_nothing(server: Server, installed: str) -> None:
-    async def version() -> Any:
-        api = Api(server)
-        try:
-            return (await api.get(DEPLOYMENTS.path("dovetail", installed))).ok()["metadata"]["generation"]
-        finally:
-            await api.close()
+    async def version(api: Api) -> Any:
+        return (await api.get(DEPLOYMENTS.path("dovetail", installed))).ok()["metadata"]["generation"]
 
     first = install(server, "-n", installed, "--create-namespace")
     assert (first.code, first.err) == (0, "")
-    before = asyncio.run(version())
+    before = asked(server, version)
     again = install(server, "-n", installed, "--create-namespace")
     assert (again.code, again.out) == (0, first.out)
-    assert asyncio.run(version()) == before
+    assert asked(server, version) == before
 
 
 def test_a_namespace_that_is_not_there_is_named_with_the_way_out(server: Server) -> None:
@@ -94,15 +89,11 @@ def test_a_namespace_that_is_not_there_is_named_with_the_way_out(server: Server)
 def test_fields_somebody_else_manages_are_left_alone_unless_forced(server: Server, installed: str) -> None:
     assert install(server, "-n", installed, "--create-namespace").code == 0
 
-    async def take_over() -> None:
-        api = Api(server)
-        try:
-            path = DEPLOYMENTS.path("dovetail", installed)
-            (await api.patch(path, {"spec": {"replicas": 5}}, fieldManager="chart")).ok()
-        finally:
-            await api.close()
+    async def take_over(api: Api) -> None:
+        path = DEPLOYMENTS.path("dovetail", installed)
+        (await api.patch(path, {"spec": {"replicas": 5}}, fieldManager="chart")).ok()
 
-    asyncio.run(take_over())
+    asked(server, take_over)
     refused = install(server, "-n", installed, "--skip-crds")
     assert refused.code == 2
     assert "--force-conflicts" in refused.err
@@ -141,26 +132,21 @@ def test_the_account_may_do_what_was_meant_and_nothing_beside_it(
         ("kube-system", "coordination.k8s.io", "leases", "get"),
     ]
 
-    async def scenario() -> dict[str, Any]:
-        api = Api(real_server)
-        try:
-            account = f"system:serviceaccount:{place}:dovetail"
-            found = {}
-            for right in (*given, *denied):
-                path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-                found[right] = (await api.post(path, review(account, *right))).ok()["status"]["allowed"]
-            for lease in (permissions.LEADER_LEASE, "other"):
-                body = review(account, place, "coordination.k8s.io", "leases", "update", lease)
-                found[lease] = (await api.post(path, body)).ok()["status"]["allowed"]
-            return found
-        finally:
-            await api.close()
+    async def scenario(api: Api) -> dict[Any, Any]:
+        account, path = f"system:serviceaccount:{place}:dovetail", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        found: dict[Any, Any] = {}
+        for right in (*given, *denied):
+            found[right] = (await api.post(path, review(account, *right))).ok()["status"]["allowed"]
+        for lease in (permissions.LEADER_LEASE, "other"):
+            body = review(account, place, "coordination.k8s.io", "leases", "update", lease)
+            found[lease] = (await api.post(path, body)).ok()["status"]["allowed"]
+        return found
 
     try:
         assert install(real_server, "-n", place, "--create-namespace").code == 0
-        found = asyncio.run(scenario())
+        found = asked(real_server, scenario)
     finally:
-        asyncio.run(remove(real_server, place))
+        remove(real_server, place)
     assert {right: found[right] for right in given} == dict.fromkeys(given, True)
     assert {right: found[right] for right in denied} == dict.fromkeys(denied, False)
     assert (found[permissions.LEADER_LEASE], found["other"]) == (True, False)

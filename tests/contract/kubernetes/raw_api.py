@@ -15,9 +15,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
+
+T = TypeVar("T")
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -210,3 +212,16 @@ async def until(
 
 def gone(answer: Answer) -> bool:
     return answer.status == 404
+
+
+def asked(server: Server, scenario: Callable[[Api], Awaitable[T]]) -> T:
+    """What comes of a scenario over one session."""
+
+    async def run() -> T:
+        api = Api(server)
+        try:
+            return await scenario(api)
+        finally:
+            await api.close()
+
+    return asyncio.run(run())

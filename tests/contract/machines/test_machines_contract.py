@@ -1,77 +1,115 @@
-"""What every cloud of single instances must do (R9–R12); the simulated one first, others join `CLOUDS`."""
+"""What every cloud of single instances must do (R9–R12); the simulated one first, others join `WORLDS`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
 from dataclasses import replace
 
 import pytest
+from tests.contract.machines.worlds import NOW, World, simulated
 
 from dovetail.clouds import port
-from dovetail.clouds.machines import Machines, Sought, UserData, refusal
+from dovetail.clouds.machines import Machines, Sought, Underway, UserData, refusal
 from dovetail.clouds.sim.machines import CREATE, Fault, SimMachines
 from dovetail.core.machines.infra_objects import Kind, Market, Purchase, State, Wanted, token_of
 
-NOW = 1_800_000_000.0
 BOOT = UserData(b"#cloud-config\n")
-CLOUDS: dict[str, Callable[[str], Machines]] = {
-    "sim": lambda cloud: SimMachines(cloud, lambda: NOW, boot_seconds=0.0),
-}
+#: By name; one that needs a server is a fixture of that name in `conftest`.
+WORLDS = ("sim", "aws", "azure", "gcp")
 
 
-@pytest.fixture(params=CLOUDS)
-def cloud(request: pytest.FixtureRequest) -> Machines:
-    return CLOUDS[request.param]("aws")
+@pytest.fixture
+def sim() -> World:
+    return simulated()
 
 
-def order(name: str = "m", market: Market = Market.ON_DEMAND, cluster: str = "c") -> Purchase:
-    return Purchase(name, token_of(f"uid-{name}"), cluster, name, Wanted("aws", "m5.large", market), "zone-a", False)
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest) -> World:
+    found: World = request.getfixturevalue(request.param)
+    return found
+
+
+def order(world: World, name: str = "m", market: Market = Market.ON_DEMAND, cluster: str = "c") -> Purchase:
+    return Purchase(name, token_of(f"uid-{name}"), cluster, name, world.wanted(market), "zone-a", False)
+
+
+def simulated_order(wanted: Wanted | None = None) -> Purchase:
+    return Purchase("m", token_of("uid-m"), "c", "m", wanted or Wanted("aws", "m5.large"), "zone-a", False)
 
 
 def sought(name: str = "m", provider_id: str = "") -> Sought:
     return Sought(name, "c", token_of(f"uid-{name}"), provider_id)
 
 
-def test_R9_the_same_order_twice_is_one_instance(cloud: Machines):
-    async def scenario() -> None:
-        first, second = await asyncio.gather(cloud.create(order(), BOOT), cloud.create(order(), BOOT))
+def test_R9_the_same_order_twice_is_one_instance(world: World):
+    async def scenario(cloud: Machines) -> None:
+        first, second = await asyncio.gather(cloud.create(order(world), BOOT), cloud.create(order(world), BOOT))
         assert first.provider_id == second.provider_id
         assert len(await cloud.instances("c")) == 1
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-def test_R9_what_was_made_is_found_by_its_name_and_by_its_id(cloud: Machines):
-    async def scenario() -> None:
-        made = await cloud.create(order(), BOOT)
+def test_R9_what_was_made_is_found_by_its_name_and_by_its_id(world: World):
+    async def scenario(cloud: Machines) -> None:
+        made = await cloud.create(order(world), BOOT)
         assert (await cloud.find(sought())).provider_id == made.provider_id
         assert (await cloud.find(sought(provider_id=made.provider_id))).name == "m"
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-def test_what_was_never_made_is_not_found_nor_removed(cloud: Machines):
-    async def scenario() -> None:
+def test_what_was_never_made_is_not_found_nor_removed(world: World):
+    async def scenario(cloud: Machines) -> None:
         for call in (cloud.find, cloud.delete):
             with pytest.raises(port.NotFound):
                 await call(sought())
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-def test_an_instance_of_another_object_of_the_same_name_is_not_found(cloud: Machines):
-    async def scenario() -> None:
-        await cloud.create(order(), BOOT)
+def test_an_instance_of_another_object_of_the_same_name_is_not_found(world: World):
+    async def scenario(cloud: Machines) -> None:
+        await cloud.create(order(world), BOOT)
         with pytest.raises(port.NotFound):
             await cloud.find(replace(sought(), token=token_of("another")))
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-def test_a_removed_instance_is_gone_in_the_end_and_never_comes_back(cloud: Machines):
-    async def scenario() -> None:
-        made = await cloud.create(order(), BOOT)
+def test_R9_an_object_that_was_moved_keeps_its_instance_by_the_id_on_record(world: World):
+    """`clusterctl move` and a restore from a backup make every object anew, with another uid."""
+
+    async def scenario(cloud: Machines) -> None:
+        made = await cloud.create(order(world), BOOT)
+        moved = replace(sought(provider_id=made.provider_id), token=token_of("moved"))
+        assert (await cloud.find(moved)).provider_id == made.provider_id
+        for _ in range(20):
+            with contextlib.suppress(port.NotFound):
+                await cloud.delete(moved)
+        assert await cloud.instances("c") == ()
+
+    world.run(scenario)
+
+
+def test_R9_the_id_of_another_machines_instance_is_nobodys_elses(world: World):
+    """An id is only what somebody wrote: two objects with the same one are not two owners of one instance."""
+
+    async def scenario(cloud: Machines) -> None:
+        made = await cloud.create(order(world), BOOT)
+        claimed = sought("thief", made.provider_id)
+        for call in (cloud.find, cloud.delete):
+            with pytest.raises(port.NotFound):
+                await call(claimed)
+        assert (await cloud.find(sought())).provider_id == made.provider_id
+
+    world.run(scenario)
+
+
+def test_a_removed_instance_is_gone_in_the_end_and_never_comes_back(world: World):
+    async def scenario(cloud: Machines) -> None:
+        made = await cloud.create(order(world), BOOT)
         gone = False
         for _ in range(20):
             try:
@@ -81,25 +119,25 @@ def test_a_removed_instance_is_gone_in_the_end_and_never_comes_back(cloud: Machi
         assert gone
         assert await cloud.instances("c") == ()
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-@pytest.mark.parametrize("market", Market)
-def test_R32_the_cloud_says_itself_whether_an_instance_may_be_taken_away(cloud: Machines, market: Market):
-    async def scenario() -> None:
-        made = await cloud.create(order(market=market), BOOT)
-        assert made.interruptible is market.is_interruptible
+def test_R32_the_cloud_says_itself_whether_an_instance_may_be_taken_away(world: World):
+    async def scenario(cloud: Machines) -> None:
+        for market in world.markets:
+            made = await cloud.create(order(world, f"m-{market}", market), BOOT)
+            assert made.interruptible is market.is_interruptible
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
-def test_only_the_clusters_own_instances_are_listed(cloud: Machines):
-    async def scenario() -> None:
-        await cloud.create(order("a"), BOOT)
-        await cloud.create(order("b", cluster="d"), BOOT)
+def test_only_the_clusters_own_instances_are_listed(world: World):
+    async def scenario(cloud: Machines) -> None:
+        await cloud.create(order(world, "a"), BOOT)
+        await cloud.create(order(world, "b", cluster="d"), BOOT)
         assert [one.name for one in await cloud.instances("c")] == ["a"]
 
-    asyncio.run(scenario())
+    world.run(scenario)
 
 
 # ------------------------------------------------------------------------------------------------ the simulated one
@@ -111,8 +149,8 @@ def test_an_answer_that_was_lost_leaves_one_instance():
 
     async def scenario() -> None:
         with pytest.raises(port.Unavailable):
-            await cloud.create(order(), BOOT)
-        await cloud.create(order(), BOOT)
+            await cloud.create(simulated_order(), BOOT)
+        await cloud.create(simulated_order(), BOOT)
 
     asyncio.run(scenario())
     assert cloud.made == 1
@@ -122,15 +160,15 @@ def test_a_bid_below_the_market_buys_nothing():
     cloud = SimMachines("aws", lambda: NOW, spot_prices={"m5.large": "0.05"})
     wanted = Wanted("aws", "m5.large", Market.SPOT, max_price="0.04")
     with pytest.raises(port.NoCapacity, match="below the spot price"):
-        asyncio.run(cloud.create(replace(order(), wanted=wanted), BOOT))
-    assert asyncio.run(cloud.create(replace(order(), wanted=replace(wanted, max_price="0.05")), BOOT))
+        asyncio.run(cloud.create(simulated_order(wanted), BOOT))
+    assert asyncio.run(cloud.create(simulated_order(replace(wanted, max_price="0.05")), BOOT))
 
 
 def test_R29_a_deallocated_instance_keeps_what_costs_money_until_it_is_removed():
     cloud = SimMachines("azure", lambda: NOW, boot_seconds=0.0)
 
     async def scenario() -> None:
-        made = await cloud.create(order(), BOOT)
+        made = await cloud.create(simulated_order(), BOOT)
         cloud.take_away("m", State.STOPPED, "deallocated")
         assert (await cloud.find(sought())).state is State.STOPPED
         assert cloud.parts[made.provider_id]
@@ -149,9 +187,10 @@ def test_R29_a_deallocated_instance_keeps_what_costs_money_until_it_is_removed()
         (port.NotFound("x"), Kind.PERSISTENT, None),
         (port.Throttled("x", 9.0), Kind.TRANSIENT, 9.0),
         (port.Unavailable("x"), Kind.TRANSIENT, None),
+        (Underway("x", 3.0), Kind.UNDERWAY, 3.0),
     ],
 )
-def test_R38_every_error_means_one_of_three_things(error: port.CloudError, kind: Kind, wait: float | None):
+def test_R38_every_error_means_one_of_four_things(error: port.CloudError, kind: Kind, wait: float | None):
     found = refusal(error)
     assert (found.kind, found.message, found.wait) == (kind, "x", wait)
 

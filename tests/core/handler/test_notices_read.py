@@ -100,7 +100,7 @@ def test_an_empty_list_of_events_is_none():
 # ---- GCP
 
 
-def test_preemption_gives_half_a_minute_from_when_it_is_seen():
+def test_R25_preemption_gives_half_a_minute_from_when_it_is_seen():
     assert gcp.preempted("FALSE\n", NOW) == ()
     (one,) = gcp.preempted("TRUE\n", NOW)
     assert (one.kind, one.deadline, one.guessed) == (Kind.PREEMPT, NOW + 30, True)

@@ -14,8 +14,18 @@ from dovetail.core.machines import infra as lifecycle
 from dovetail.core.machines import lifetimes, names
 from dovetail.core.machines.effects import Buy, Discard, Look, SaveInfra, Step
 from dovetail.core.machines.infra import Seen
-from dovetail.core.machines.infra_objects import InfraMachine, Kind, Market, Missing, Refusal, State, Wanted, token_of
-from dovetail.core.machines.objects import Failure
+from dovetail.core.machines.infra_objects import (
+    InfraMachine,
+    Kind,
+    Market,
+    Missing,
+    Purchase,
+    Refusal,
+    State,
+    Wanted,
+    token_of,
+)
+from dovetail.core.machines.objects import Failure, Owner
 
 
 def seen(one: InfraMachine | None = None, **changes: Any) -> Seen:
@@ -239,6 +249,29 @@ def test_R38_want_of_capacity_is_believed_after_three_refusals_and_waits_between
     assert "asked 3 times" in failed.failure.message
 
 
+def test_R9_each_attempt_has_a_number_that_survives_a_restart_and_the_token_stays():
+    def order(held: InfraMachine, now: float) -> Purchase:
+        effects = lifecycle.advance(seen(held, answer=Missing()), now).effects
+        return next(each.purchase for each in effects if isinstance(each, Buy))
+
+    one = infra(wanted=spot())
+    refused = written(lifecycle.refused(seen(one), refusal(Kind.CAPACITY), NOW))
+    first, second = order(one, NOW), order(refused, NOW + 60)
+    assert (first.attempt, second.attempt) == (0, 1)
+    assert first.token == second.token
+
+
+def test_R38_an_order_under_way_is_no_refusal_and_is_written_down_once():
+    step = lifecycle.refused(seen(), Refusal(Kind.UNDERWAY, "GCP is making it", 3.0), NOW)
+    assert step.again == 3.0
+    known = written(step)
+    held = found(known.conditions, names.INSTANCE_READY)
+    assert held is not None
+    assert (held.status, held.reason) == (Status.FALSE, "InstanceProvisionStarted")
+    assert (known.failure, known.provider_id) == (None, "")
+    assert lifecycle.refused(seen(known), Refusal(Kind.UNDERWAY, "GCP is making it", 3.0), NOW + 3) == Step((), 3.0)
+
+
 def test_R38_want_of_capacity_is_believed_after_five_minutes_too():
     one = written(lifecycle.refused(seen(), refusal(Kind.CAPACITY, wait=290.0), NOW))
     assert one.failure is None
@@ -334,6 +367,13 @@ def test_R24_a_machine_nobody_would_replace_is_told_of_and_kept():
     assert any(isinstance(one, Say) and one.reason == "LifetimeEnding" for one in step.effects)
 
 
+def test_R24_a_machine_of_a_claim_is_left_to_whoever_looks_after_claims():
+    claim = Owner("karpenter.sh/v1", "NodeClaim", "n", "uid-n", controller=True)
+    look = seen(preemptible(), machine=machine(about={"owners": (claim,)}), answer=instance(created=NOW))
+    step = lifecycle.advance(look, NOW + lifetimes.DAY - 60)
+    assert not any(isinstance(one, Delete | Say) for one in step.effects)
+
+
 def test_spot_without_a_limit_lives_on():
     assert lifetimes.leaves_at(infra(wanted=spot()), NOW) is None
 
@@ -354,3 +394,54 @@ def test_the_annotations_of_others_stay():
     one = infra(about={"annotations": {"a": "b"}, "finalizers": (infra().finalizer,)})
     noted = written(lifecycle.refused(seen(one), refusal(Kind.CAPACITY), NOW))
     assert dict(noted.meta.annotations)["a"] == "b"
+
+
+# ------------------------------------------------------------------------------------------------ a cloud in silence
+
+
+REFUSED = Refusal(Kind.PERSISTENT, "AuthFailure: the credentials are not valid")
+
+
+def test_R39_credentials_that_fail_before_anything_was_bought_stand_in_the_conditions():
+    step = lifecycle.unanswered(infra(), REFUSED, NOW)
+    for type_ in (names.INSTANCE_READY, names.READY):
+        told = found(written(step).conditions, type_)
+        assert (told.status, told.reason, told.message) == (Status.FALSE, "CloudNotAnswering", REFUSED.message)
+    assert step.again == lifecycle.UNASKED_SECONDS
+    assert kinds(lifecycle.unanswered(written(step), REFUSED, NOW + 60)) == ["Say"]
+
+
+def test_R12_a_machine_that_runs_stays_ready_while_its_cloud_cannot_be_asked():
+    running = written(lifecycle.advance(seen(answer=instance()), NOW))
+    silent = written(lifecycle.unanswered(running, REFUSED, NOW + 60))
+    assert (silent.ready, silent.is_true(names.READY)) == (True, True)
+    assert found(silent.conditions, names.INSTANCE_READY).status is Status.UNKNOWN
+    back = written(lifecycle.advance(seen(silent, answer=instance()), NOW + 120))
+    assert back.is_true(names.INSTANCE_READY)
+
+
+def test_a_cloud_that_asks_for_patience_is_no_news():
+    assert lifecycle.unanswered(infra(), Refusal(Kind.TRANSIENT, "slow down", 7.0), NOW) == Step((), 7.0)
+
+
+def test_R39_an_instance_that_cannot_be_removed_says_why():
+    going = infra(about={"deleting": NOW}, provider_id=ID)
+    told = found(written(lifecycle.unanswered(going, REFUSED, NOW)).conditions, names.INSTANCE_READY)
+    assert (told.reason, told.message) == ("InstanceDeletionFailed", REFUSED.message)
+
+
+def test_R36_a_control_plane_on_spot_that_runs_already_is_told_of_and_left_alone():
+    control_plane = machine(about={"labels": {names.CONTROL_PLANE: ""}})
+    running = infra(wanted=spot(), provider_id=ID, ready=True, provisioned=True)
+    step = lifecycle.advance(seen(running, machine=control_plane), NOW)
+    told = found(written(step).conditions, names.PERMITTED)
+    assert (told.status, told.reason) == (Status.FALSE, names.INVALID_CONFIGURATION)
+    assert written(step).failure is None
+    again = lifecycle.advance(seen(written(step)), NOW)
+    assert found(written(again).conditions, names.PERMITTED) is None
+
+
+def test_a_note_of_a_clock_that_was_ahead_keeps_nobody_waiting_for_years():
+    note = "1 2026-01-01T00:00:00Z 2099-01-01T00:00:00Z"
+    step = lifecycle.advance(seen(infra(about={"annotations": {names.REFUSALS: note}}), answer=Missing()), NOW)
+    assert step.again == lifecycle.PATIENCE_SECONDS

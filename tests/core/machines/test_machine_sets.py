@@ -20,6 +20,7 @@ from tests.core.machines.machine_world import (
     with_notes,
 )
 
+from dovetail.core.conditions import found
 from dovetail.core.effects import Delete
 from dovetail.core.machines import names, sets, victims
 from dovetail.core.machines.effects import MakeMachine, SaveMachine, SaveSet, Step
@@ -66,6 +67,17 @@ def test_names_fit_and_differ(count: int, name: str):
 def test_names_of_ones_own():
     (first, *_) = made(step(machine_set(naming="{{ .cluster.name }}-spot-{{ .random }}")))
     assert first.startswith("c-spot-")
+
+
+@pytest.mark.parametrize("pattern", ["{{.cluster.name}}-{{.random}}", "{{- .cluster.name -}}-{{ .random}}"])
+def test_names_are_patterned_with_or_without_blanks(pattern: str):
+    (first, second) = made(step(machine_set(naming=pattern)))
+    assert first != second
+    assert all(one.startswith("c-") and "{" not in one for one in (first, second))
+
+
+def test_a_pattern_that_names_all_machines_alike_comes_to_an_end():
+    assert made(step(machine_set(naming="only{{ .randomness }}"))) == ["only{{ .randomness }}"]
 
 
 def test_what_is_too_many_goes_and_what_is_going_counts():
@@ -190,9 +202,25 @@ def test_a_set_is_kept_until_then():
     assert made(step(fresh)) == []
 
 
-@pytest.mark.parametrize("held", [None, cluster(paused=True)])
-def test_a_set_without_a_cluster_or_paused_does_nothing(held: Any):
-    assert step(cluster=held) == Step()
+def test_a_paused_set_does_nothing():
+    assert step(cluster=cluster(paused=True)) == Step()
+
+
+def test_a_set_without_its_cluster_makes_nothing_says_so_once_and_can_be_deleted():
+    one = step(cluster=None)
+    assert made(one) == []
+    told = found(saved(one).conditions, names.MACHINES_CREATED)
+    assert (str(told.status), told.message) == ("False", "there is no Cluster c")
+    assert step(saved(one), cluster=None) == Step()
+    going = machine_set(meta=meta("s", finalizers=(names.SET_FINALIZER,), deleting=NOW))
+    assert deleted(step(going, mine("a"), cluster=None)) == ["a"]
+    assert saved(step(going, cluster=None)).meta.finalizers == ()
+
+
+def test_what_kept_a_set_from_making_machines_is_forgotten_when_they_are_there():
+    stuck = saved(sets.stuck(machine_set(), "there is no template", NOW))
+    assert found(saved(step(stuck)).conditions, names.MACHINES_CREATED) is not None
+    assert found(saved(step(stuck, mine("a"), mine("b"))).conditions, names.MACHINES_CREATED) is None
 
 
 def test_a_set_at_rest_writes_nothing():

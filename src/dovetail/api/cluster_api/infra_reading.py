@@ -39,6 +39,26 @@ def infra_machine(kind: Kind, whole: Fields) -> InfraMachine:
     )
 
 
+def template(kind: Kind, whole: Fields) -> Wanted:
+    """The instance that machines of this kind, made from this template, ask for."""
+    return _WANTED[kind](whole.map("spec").map("template").map("spec"))
+
+
+def root_disk(kind: Kind, spec: Fields) -> int | None:
+    """How large the disk is that machines with this spec start from, in bytes; None where it does not say."""
+    inner, name, unit = _DISKS[kind]
+    size = (spec.map(inner) if inner else spec).whole(name, 0, 2**20)
+    return size * unit if size else None
+
+
+#: Where each kind says how large that is, and in which unit.
+_DISKS: Final = {
+    AWS_MACHINES: ("rootVolume", "size", 2**30),
+    GCP_MACHINES: ("", "rootDeviceSize", 10**9),
+    AZURE_MACHINES: ("osDisk", "diskSizeGB", 2**30),
+}
+#: Where each kind says which type it wants.
+TYPES: Final = {AWS_MACHINES: "instanceType", GCP_MACHINES: "instanceType", AZURE_MACHINES: "vmSize"}
 #: Where each kind says what its cloud calls the instance's state.
 STATES: Final = {AWS_MACHINES: "instanceState", GCP_MACHINES: "instanceState", AZURE_MACHINES: "vmState"}
 

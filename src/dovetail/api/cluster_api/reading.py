@@ -145,7 +145,8 @@ def cluster(whole: Fields) -> Cluster:
     infrastructure = begun.flag("infrastructureProvisioned") or status.flag("infrastructureReady")
     control_plane = begun.flag("controlPlaneInitialized") or status.flag("controlPlaneReady")
     zones: Any = status.wire.get("failureDomains") or ()
-    listed = zones if isinstance(zones, dict) else [one.get("name", "") for one in zones if isinstance(one, dict)]
+    several = zones if isinstance(zones, list) else ()
+    listed = zones if isinstance(zones, dict) else [one.get("name", "") for one in several if isinstance(one, dict)]
     return Cluster(
         meta=about,
         paused=spec.flag("paused"),

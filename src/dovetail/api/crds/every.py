@@ -39,5 +39,5 @@ CLUSTER_API: Final[tuple[Definition, ...]] = (
 
 
 def of_cloud(cloud: str) -> tuple[Definition, ...]:
-    """What an installation on one cloud needs."""
-    return (*CORE, NODE_CLASSES[cloud])
+    """What an installation on one cloud needs. Over machines of Cluster API, the provider brings its own."""
+    return (*CORE, NODE_CLASSES[cloud]) if cloud in NODE_CLASSES else CORE

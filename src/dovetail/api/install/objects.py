@@ -16,6 +16,8 @@ from dovetail.api.install.installation import NAME, Installation
 from dovetail.api.install.permissions import NODE_LEASES, Permission
 from dovetail.api.install.workload import Object, deployment, disruption_budget, head, service
 from dovetail.api.kinds import (
+    ADMISSION_POLICIES,
+    ADMISSION_POLICY_BINDINGS,
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CRDS,
@@ -44,6 +46,8 @@ _KINDS: Final = {
         DEPLOYMENTS,
         DAEMON_SETS,
         DISRUPTION_BUDGETS,
+        ADMISSION_POLICIES,
+        ADMISSION_POLICY_BINDINGS,
     )
 }
 

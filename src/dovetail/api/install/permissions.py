@@ -13,16 +13,23 @@ from typing import Final
 from dovetail.api.crds.schema import Json
 from dovetail.api.kinds import (
     CAPACITY_BUFFERS,
+    CLUSTERS,
     CORE_EVENTS,
     CSI_NODES,
     DAEMON_SETS,
     DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     EC2_NODE_CLASSES,
+    INFRA_CLUSTERS,
+    INFRA_MACHINES,
+    INFRA_TEMPLATES,
     INSTANCE_TYPES,
     KWOK_NODE_CLASSES,
     LEASES,
     LIMIT_RANGES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
     NAMESPACES,
     NODE_CLAIMS,
     NODE_OVERLAYS,
@@ -35,6 +42,7 @@ from dovetail.api.kinds import (
     PRIORITY_CLASSES,
     REPLICA_SETS,
     RUNTIME_CLASSES,
+    SERVICES,
     STATEFUL_SETS,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
@@ -43,8 +51,13 @@ from dovetail.api.kinds import (
 
 #: The lease two replicas race for, under the name the peer uses, so that the two never act at once.
 LEADER_LEASE: Final = "karpenter-leader-election"
+#: Whose configs kubeadm's machines boot from.
+BOOTSTRAP: Final = "bootstrap.cluster.x-k8s.io"
 #: Where every node's heartbeat lies.
 NODE_LEASES: Final = "kube-node-lease"
+
+#: The service of the cluster's name server, in kube-system; CoreDNS has kept the name.
+NAME_SERVER: Final = "kube-dns"
 
 _READ: Final = ("get", "list", "watch")
 #: Every write is a patch; only the lease of the leader is written whole.
@@ -114,6 +127,19 @@ OF_CLOUD: Final = {
     "aws": (
         *_may((*_READ, *_CHANGE), EC2_NODE_CLASSES),
         *_may(_CHANGE, EC2_NODE_CLASSES, part="status"),
+        # nodes are told where the cluster's name server is
+        Permission(SERVICES.group, (SERVICES.plural,), ("get",), (NAME_SERVER,)),
+    ),
+    "cluster-api": (
+        # templates, whose machines use them, and where those stand
+        *_may(_READ, *INFRA_TEMPLATES, *INFRA_CLUSTERS, CLUSTERS, MACHINE_SETS, MACHINE_DEPLOYMENTS),
+        # one Machine for each claim, with a copy of its template and of what it boots from
+        *_may(("get", "list", "create", "delete", *_CHANGE), MACHINES),
+        *_may(("get", "create"), *INFRA_MACHINES),
+        Permission(BOOTSTRAP, ("kubeadmconfigtemplates",), ("get",)),
+        Permission(BOOTSTRAP, ("kubeadmconfigs",), ("get", "create")),
+        # what is made for a Machine blocks its deletion, which some clusters ask a right for
+        *_may(("update",), MACHINES, part="finalizers"),
     ),
 }
 #: In its own namespace. A right to create cannot be tied to a name.
@@ -125,5 +151,6 @@ OF_CLOUD_IN_NODE_LEASES: Final = {
     # the heartbeats of simulated machines
     "kwok": (Permission(LEASES.group, (LEASES.plural,), ("create", *_CHANGE)),),
     "aws": (),
+    "cluster-api": (),
 }
 CLOUDS: Final = tuple(OF_CLOUD)

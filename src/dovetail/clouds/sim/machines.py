@@ -164,7 +164,9 @@ class SimMachines:
 
     def _held(self, sought: Sought) -> _Instance:
         for one in self._made.values():
-            by_id = sought.provider_id and one.found.provider_id == sought.provider_id
+            moved = (one.purchase.name, one.purchase.namespace) == (sought.name, sought.namespace)
+            mine = one.purchase.token == sought.token or moved
+            by_id = sought.provider_id and one.found.provider_id == sought.provider_id and mine
             by_name = not sought.provider_id and one.purchase.token == sought.token and one.visible <= self.now()
             if (by_id or by_name) and not one.forgotten:
                 return one

@@ -8,6 +8,7 @@ another pair, and the loop of infrastructure machines removes it after a while (
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Final
 
 from dovetail.api import kinds
@@ -21,9 +22,10 @@ from dovetail.kube.errors import AlreadyExists
 
 Body = dict[str, Any]
 LEFT_OVER_SECONDS: Final = 60.0
-_TEMPLATE: Final = "Template"
+COMING_SECONDS: Final = 30.0
+TEMPLATE: Final = "Template"
 _TEMPLATES: Final = {
-    f"{machine.name}{_TEMPLATE}": (template, machine)
+    f"{machine.name}{TEMPLATE}": (template, machine)
     for template, machine in (
         (kinds.AWS_TEMPLATES, kinds.AWS_MACHINES),
         (kinds.GCP_TEMPLATES, kinds.GCP_MACHINES),
@@ -36,10 +38,34 @@ class CannotCopy(Exception):
     """A set that refers to something nobody here can copy."""
 
 
+class Coming:
+    """Machines that were made and that no watch has shown yet. A set that was judged without them would make as many
+    again. One that is not shown for a while was deleted at once, and is not waited for any longer."""
+
+    def __init__(self) -> None:
+        self._until: dict[tuple[str, str], dict[str, float]] = {}
+
+    def made(self, of: MachineSet, name: str, now: float) -> None:
+        self._until.setdefault((of.meta.namespace, of.name), {})[name] = now + COMING_SECONDS
+
+    def is_awaited(self, of: MachineSet, known: Callable[[str], bool], now: float) -> bool:
+        key = (of.meta.namespace, of.name)
+        left = {name: until for name, until in self._until.pop(key, {}).items() if now < until and not known(name)}
+        if left:
+            self._until[key] = left
+        return bool(left)
+
+
 async def copies(client: Client, of: MachineSet, name: str) -> list[tuple[Kind, Body]]:
     """What is to be created, in order."""
     wire = await client.get(kinds.MACHINE_SETS, of.name, of.meta.namespace)
     template = wire["spec"]["template"]
+    config = (template["spec"].get("bootstrap") or {}).get("configRef")
+    if config:
+        raise CannotCopy(
+            f"MachineSet {of.name}: nobody here makes bootstrap data from {config.get('kind')} {config.get('name')}; "
+            "put the data into a Secret and name it in bootstrap.dataSecretName"
+        )
     ref = template["spec"]["infrastructureRef"]
     found = _TEMPLATES.get(ref["kind"])
     if found is None:

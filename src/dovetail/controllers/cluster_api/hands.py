@@ -2,7 +2,8 @@
 
 Before and after each effect `boundary` is called; a test that ends the process at every boundary in turn and starts it
 again finds one instance for each Machine, and none where there is no Machine. What the cloud answers is judged by the
-core, and what follows is carried out too.
+core, and what follows is carried out too. `may_act` is asked at the very moment: a process that was stopped for a
+while may have lost its lease without having heard of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, assert_never
 
 from dovetail.api import kinds
@@ -23,9 +24,10 @@ from dovetail.clouds.machines import Machines, UserData, refusal, sought
 from dovetail.clouds.port import CloudError, NotFound
 from dovetail.controllers.cluster_api import cloning
 from dovetail.controllers.cluster_api.stores import MachineStores
-from dovetail.controllers.queue import Later
+from dovetail.controllers.supervision import Later
 from dovetail.core.effects import Delete, Evict, Ref, SaveNode, Say, soonest
 from dovetail.core.machines import infra as lifecycle
+from dovetail.core.machines import names, sets
 from dovetail.core.machines.effects import (
     Buy,
     Cordon,
@@ -42,9 +44,9 @@ from dovetail.core.machines.effects import (
 )
 from dovetail.core.machines.infra_objects import Found, InfraMachine, Missing, Refusal, token_of
 from dovetail.core.machines.infra_objects import Kind as RefusalKind
-from dovetail.core.machines.objects import Meta
+from dovetail.core.machines.objects import MachineSet, Meta
 from dovetail.kube.client import Client
-from dovetail.kube.errors import Conflict, TooManyRequests
+from dovetail.kube.errors import Conflict, Forbidden, Invalid, TooManyRequests, UnknownKind
 from dovetail.kube.errors import NotFound as NoSuchObject
 from dovetail.kube.patches import JsonPatch, MergePatch
 
@@ -55,12 +57,15 @@ KINDS: Final = {
         *kinds.INFRA_MACHINES,
     )
 }
-#: A cloud that could not be asked is asked again after this long.
-UNASKED_SECONDS: Final = 10.0
 
 
 def _nothing(effect: Effect, after: bool) -> None:
     """No boundary is of interest outside tests."""
+
+
+def _always() -> bool:
+    """Nobody else wants to act."""
+    return True
 
 
 @dataclass(slots=True)
@@ -73,11 +78,15 @@ class MachineHands:
     say: Callable[[Say], None]
     now: Callable[[], float] = time.time
     boundary: Callable[[Effect, bool], None] = field(default=_nothing)
+    may_act: Callable[[], bool] = field(default=_always)
+    coming: cloning.Coming = field(default_factory=cloning.Coming)
 
     async def perform(self, step: Step, seen: lifecycle.Seen | None = None) -> float | None:
         """Do everything a step asks for, in order; returns when to look again."""
         again = step.again
         for effect in step.effects:
+            if not self.may_act():
+                raise Later("another process holds the lease")
             self.boundary(effect, False)
             follow = await self._one(effect, seen)
             self.boundary(effect, True)
@@ -114,8 +123,7 @@ class MachineHands:
             case Own():
                 await self._own(effect)
             case MakeMachine(of, name):
-                for kind, body in await cloning.copies(self.client, of, name):
-                    await cloning.create(self.client, kind, body)
+                await self._make(of, name)
             case Delete(ref):
                 await self._delete(ref)
             case Evict():
@@ -168,6 +176,18 @@ class MachineHands:
             raise Later(str(changed)) from None
         self.stores.learn(kind, answer)
 
+    async def _make(self, of: MachineSet, name: str) -> None:
+        """What keeps a set from making machines stands in its status: a template that is gone, a policy, a quota."""
+        try:
+            for kind, body in await cloning.copies(self.client, of, name):
+                await cloning.create(self.client, kind, body)
+        except (cloning.CannotCopy, NoSuchObject, UnknownKind, Invalid, Forbidden) as problem:
+            held = self.stores.sets.get(of.name, of.meta.namespace)
+            if held is not None and held.uid == of.meta.uid:
+                await self.perform(sets.stuck(held.value, str(problem), self.now()))
+            raise Later(str(problem)) from None
+        self.coming.made(of, name, self.now())
+
     async def _delete(self, ref: Ref) -> None:
         kind = KINDS.get(ref.kind)
         if kind is None:
@@ -191,8 +211,8 @@ class MachineHands:
         infra = effect.infra
         cloud = self.clouds.get(infra.wanted.cloud)
         if cloud is None or seen is None:
-            return Step((), UNASKED_SECONDS)
-        known = lifecycle.Seen(self._current(infra), seen.machine, seen.cluster, seen.bootstrap)
+            return Step((), lifecycle.UNASKED_SECONDS)
+        known = replace(seen, infra=self._current(infra), answer=None)
         match effect:
             case Look():
                 return await self._look(cloud, known)
@@ -212,9 +232,8 @@ class MachineHands:
         except NotFound:
             answer = Missing()
         except CloudError as error:
-            return Step((), refusal(error).wait or UNASKED_SECONDS)
-        looked = lifecycle.Seen(seen.infra, seen.machine, seen.cluster, seen.bootstrap, answer)
-        return lifecycle.advance(looked, self.now())
+            return lifecycle.unanswered(seen.infra, refusal(error), self.now())
+        return lifecycle.advance(replace(seen, answer=answer), self.now())
 
     async def _buy(self, cloud: Machines, seen: lifecycle.Seen, effect: Buy) -> Step:
         boot = await self._user_data(effect.purchase.namespace, effect.purchase.secret)
@@ -233,12 +252,14 @@ class MachineHands:
         except NotFound:
             return lifecycle.discarded(seen.infra, gone=True, now=self.now())
         except CloudError as error:
-            return Step((), refusal(error).wait or UNASKED_SECONDS)
+            return lifecycle.unanswered(seen.infra, refusal(error), self.now())
         return lifecycle.discarded(seen.infra, gone=False, now=self.now())
 
     def _sought(self, seen: lifecycle.Seen) -> Any:
-        cluster = seen.cluster.meta.name if seen.cluster is not None else ""
-        return sought(seen.infra, cluster, token_of(seen.infra.meta.uid))
+        """Its Machine and Cluster may be gone before it; the label says whose it is even then."""
+        cluster = seen.machine.cluster if seen.machine is not None else ""
+        known = cluster or seen.infra.meta.labels.get(names.CLUSTER_NAME, "")
+        return sought(seen.infra, known, token_of(seen.infra.meta.uid))
 
     async def _user_data(self, namespace: str, name: str) -> UserData | None:
         if not name:

@@ -2,6 +2,14 @@
 
 What changes wakes who depends on it: a Machine its infrastructure, its set and the checks of its cluster; an
 infrastructure machine its Machine; a Node the Machine with its provider id; a Cluster everything in it.
+
+A process looks after the Machines of its own kinds of infrastructure and leaves the others alone, so that one process
+for each cloud makes one core between them. A check may span clouds: it is judged where its first Machine is looked
+after.
+
+Clouds are not told of, they are asked: each machine that runs now and then, all of them together at most so often, for
+a thousand questions twice a minute are more than Azure answers. A Machine whose Node was healthy and is not any more
+is asked about at once, so that of many machines, too, one that was taken away is noticed soon.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from dovetail.controllers.cluster_api.hands import MachineHands
 from dovetail.controllers.cluster_api.stores import CLUSTER, NODE, PROVIDER, MachineStores
 from dovetail.controllers.queue import WorkQueue
 from dovetail.core.effects import Delete, Say
-from dovetail.core.machines import deletion, health, progress, remediation, sets
+from dovetail.core.machines import deletion, health, names, progress, remediation, sets
 from dovetail.core.machines import infra as lifecycle
 from dovetail.core.machines.effects import Effect, Step, reference
 from dovetail.core.machines.infra_objects import InfraMachine
@@ -33,6 +41,12 @@ from dovetail.kube.watch import Options
 WORKERS: Final = 8
 #: A check is judged at most so often, however much happens to its machines.
 CHECK_SECONDS: Final = 1.0
+#: So is a set: a look at a thousand Machines for each change of one of them would be a million.
+SET_SECONDS: Final = 0.5
+#: At most so many machines that run are looked at per second. Azure answers 12,000 questions an hour.
+LOOKS_A_SECOND: Final = 3.0
+#: A set waits so long for machines it made and has not seen yet; each of them wakes it when it comes.
+COMING_LOOK_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,9 @@ class Key:
     kind: Kind
     namespace: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.namespace}/{self.name}"
 
 
 @dataclass(slots=True)
@@ -55,6 +72,7 @@ class MachineController:
     now: Callable[[], float] = time.time
     options: Options | None = None
     boundary: Callable[[Effect, bool], None] | None = None
+    may_act: Callable[[], bool] | None = None
     stores: MachineStores = field(init=False)
     hands: MachineHands = field(init=False)
     _queue: WorkQueue[Key] = field(init=False)
@@ -64,6 +82,8 @@ class MachineController:
         self.hands = MachineHands(self.client, self.stores, self.clouds, self.say, self.now)
         if self.boundary is not None:
             self.hands.boundary = self.boundary
+        if self.may_act is not None:
+            self.hands.may_act = self.may_act
         self._queue = WorkQueue(self._one, self.failed)
 
     async def run(self) -> None:
@@ -102,7 +122,7 @@ class MachineController:
         machine: Machine = stored.value
         if self.core:
             self._woken(stored)
-        if old is None or new is None or _seen_by_infra(old.value) != _seen_by_infra(new.value):
+        if old is None or new is None or _concerns_infra(old.value, new.value):
             for kind in self.stores.infra:
                 if kind.name == machine.infrastructure.kind:
                     self._add(kind, (machine.meta.namespace, machine.infrastructure.name))
@@ -114,7 +134,7 @@ class MachineController:
         self._add(kinds.MACHINES, stored.key)
         for one in self.stores.sets:
             if one.key[0] == namespace and one.value.cluster == machine.cluster:
-                self._add(kinds.MACHINE_SETS, one.key)
+                self._add(kinds.MACHINE_SETS, one.key, SET_SECONDS)
         for check in self.stores.checks:
             if check.key[0] == namespace and check.value.cluster == machine.cluster:
                 self._add(kinds.HEALTH_CHECKS, check.key, CHECK_SECONDS)
@@ -168,9 +188,15 @@ class MachineController:
         if self.core and cloning.is_left_over(infra, named.value if named else None, self.now()):
             return await self.hands.perform(Step((Delete(reference(infra.kind, infra.meta)),)))
         cluster = self.stores.cluster(key.namespace, machine.cluster) if machine is not None else None
-        seen = lifecycle.Seen(infra, machine, cluster, bool(machine is not None and machine.secret))
+        boot = bool(machine is not None and machine.secret)
+        seen = lifecycle.Seen(infra, machine, cluster, boot, pace=len(self.stores.infra[key.kind]) / LOOKS_A_SECOND)
         again = await self.hands.perform(lifecycle.advance(seen, self.now()), seen)
         return again if machine is not None or infra.is_deleting else cloning.LEFT_OVER_SECONDS
+
+    def _is_ours(self, machine: Machine) -> bool:
+        """Of a Machine, or of what a set makes Machines from."""
+        kind = machine.infrastructure.kind.removesuffix(cloning.TEMPLATE)
+        return any(one.name == kind for one in self.infra_kinds)
 
     async def _machine(self, key: Key) -> float | None:
         held = self.stores.machines.get(key.name, key.namespace)
@@ -178,6 +204,8 @@ class MachineController:
             self._queue.forget(key)
             return None
         machine = held.value
+        if not self._is_ours(machine):
+            return None
         cluster = self.stores.cluster(key.namespace, machine.cluster)
         infra = self.stores.infra_of(machine)
         bound = self.stores.nodes.get(machine.node) if machine.node else None
@@ -190,6 +218,8 @@ class MachineController:
     async def _ending(self, machine: Machine, infra: InfraMachine | None, node: NodeObject | None) -> float | None:
         pods, attached = await drains.on_node(self.client, node.name) if node is not None else ((), ())
         cluster = self.stores.cluster(machine.meta.namespace, machine.cluster)
+        if infra is not None and infra.is_anothers(machine):
+            infra = None
         going = deletion.Ending(
             machine, cluster, infra.is_deleting if infra is not None else None, None, node, pods, attached
         )
@@ -201,6 +231,10 @@ class MachineController:
             self._queue.forget(key)
             return None
         one = held.value
+        if one.template is not None and not self._is_ours(one.template):
+            return None
+        if self.hands.coming.is_awaited(one, lambda name: (key.namespace, name) in self.stores.machines, self.now()):
+            return COMING_LOOK_SECONDS
         machines = self.stores.machines_of(key.namespace, one.cluster)
         seen = sets.Seen(one, self.stores.cluster(key.namespace, one.cluster), machines)
         return await self.hands.perform(sets.advance(seen, self.now()))
@@ -215,12 +249,26 @@ class MachineController:
             health.Target(one, found.value if (found := self.stores.nodes.get(one.node)) else None)
             for one in self.stores.machines_of(key.namespace, check.cluster)
         )
+        known = [one.machine for one in targets if remediation.is_target(check, one.machine) and _is_known(one.machine)]
+        if known and not self._is_ours(min(known, key=lambda one: one.name)):
+            return None
         cluster = self.stores.cluster(key.namespace, check.cluster)
         return await self.hands.perform(remediation.advance(check, cluster, targets, self.now()))
 
 
 def _either(old: Any, new: Any) -> Any:
     return old if new is None else new
+
+
+def _is_known(machine: Machine) -> bool:
+    """Whether some process of ours looks after it."""
+    return any(one.name == machine.infrastructure.kind for one in kinds.INFRA_MACHINES)
+
+
+def _concerns_infra(old: Machine, new: Machine) -> bool:
+    """Whether the instance is asked about: something about it changed, or its Node is not well any more."""
+    lost = old.is_true(names.NODE_HEALTHY) and not new.is_true(names.NODE_HEALTHY)
+    return lost or _seen_by_infra(old) != _seen_by_infra(new)
 
 
 def _seen_by_infra(machine: Machine) -> tuple[object, ...]:

@@ -28,6 +28,8 @@ EVENT_STATUS: Final = "event_status"
 #: Somebody takes back what was lent from a reservation, or the reservation's time is over.
 RESERVATION: Final = "capacity_reservation_interrupted"
 EXPIRING: Final = "capacity_reservation_expiring"
+#: The cloud lets a machine live so long and no longer.
+LIFETIME: Final = "lifetime_ending"
 #: The cloud's own checks of a machine, or of its host, have failed for a while.
 INSTANCE_STATUS: Final = "instance_status"
 SYSTEM_STATUS: Final = "system_status"
@@ -51,6 +53,7 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Capacity reservation interruption warning was triggered",
         ),
         EXPIRING: ("CapacityReservationExpiring", "The capacity block this instance runs in is about to end"),
+        LIFETIME: ("LifetimeEnding", "The cloud ends this instance before long; there is time to drain it now"),
     }
 )
 

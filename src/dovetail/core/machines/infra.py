@@ -6,7 +6,8 @@ each time, so that a cloud that has not heard of itself yet does not make a seco
 nothing is ever bought again: an instance that is not there, stopped or gone is a failure, and it is a health check and
 a set that replace the Machine.
 
-What the cloud answers comes back through `found`, `bought`, `refused` and `discarded`.
+What the cloud answers comes back through `found`, `bought`, `refused` and `discarded`; that it did not answer at all
+through `unanswered`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dovetail.core import timestamps
-from dovetail.core.conditions import Condition, Status
+from dovetail.core.conditions import Condition, Status, without
 from dovetail.core.effects import Ref, Say
 from dovetail.core.errors import BadInput
 from dovetail.core.machines import lifetimes, names, prices
@@ -43,6 +44,8 @@ REFUSALS: Final = 3
 PATIENCE_SECONDS: Final = 300.0
 FIRST_WAIT_SECONDS: Final = 30.0
 RETRY_SECONDS: Final = 5.0
+#: A cloud that could not be asked is asked again after this long.
+UNASKED_SECONDS: Final = 10.0
 
 _GONE: Final = (State.GOING, State.GONE)
 _STOPPED: Final = (State.STOPPING, State.STOPPED)
@@ -51,13 +54,15 @@ _STOPPED: Final = (State.STOPPING, State.STOPPED)
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An infrastructure machine and what it belongs to. `bootstrap` is whether its data lies ready; `answer` is what
-    the cloud said when it was asked a moment ago, None if it was not asked."""
+    the cloud said when it was asked a moment ago, None if it was not asked. `pace` is how many seconds there are to be
+    between looks at a machine that runs, where there are many."""
 
     infra: InfraMachine
     machine: Machine | None = None
     cluster: Cluster | None = None
     bootstrap: bool = False
     answer: Found | Missing | None = None
+    pace: float = 0.0
 
 
 def advance(seen: Seen, now: float) -> Step:
@@ -75,6 +80,7 @@ def advance(seen: Seen, now: float) -> Step:
     problem = _unbuyable(infra, machine)
     if problem is not None and not infra.provider_id:
         return _failed(seen.infra, infra, problem, now)
+    infra = _permitted(infra, problem, now)
     if infra.finalizer not in infra.meta.finalizers:
         meta = replace(infra.meta, finalizers=(*infra.meta.finalizers, infra.finalizer))
         return Step((SaveInfra(seen.infra, replace(infra, meta=meta)),), 0.0)
@@ -106,7 +112,8 @@ def _missing(seen: Seen, infra: InfraMachine, machine: Machine, cluster: Cluster
         return _saved(seen.infra, known)
     if not seen.bootstrap:
         return _saved(seen.infra, _waiting(infra, "WaitingForBootstrapData", "bootstrap data is not ready", now))
-    wait = _refused_until(infra) - now
+    # Written by a clock that was ahead of ours, it would keep the machine waiting for as long as that was.
+    wait = min(_refused_until(infra) - now, PATIENCE_SECONDS)
     if wait > 0:
         return Step(_saved(seen.infra, infra).effects, wait)
     return Step((*_saved(seen.infra, infra).effects, Buy(infra, purchase(infra, machine, cluster))))
@@ -125,6 +132,7 @@ def purchase(infra: InfraMachine, machine: Machine, cluster: Cluster) -> Purchas
         control_plane=machine.meta.is_of_control_plane,
         namespace=infra.meta.namespace,
         secret=machine.secret,
+        attempt=_note(infra)[0],
     )
 
 
@@ -156,7 +164,7 @@ def _running(seen: Seen, infra: InfraMachine, instance: Found, now: float) -> St
     up = replace(infra, ready=True, provisioned=True)
     known = _instance(up, Condition(names.INSTANCE_READY, Status.TRUE, "InstanceReady"), now)
     effects = _saved(seen.infra, known).effects
-    watch = INTERRUPTIBLE_WATCH_SECONDS if infra.interruptible else WATCH_SECONDS
+    watch = max(seen.pace, INTERRUPTIBLE_WATCH_SECONDS if infra.interruptible else WATCH_SECONDS)
     if seen.machine is None:
         return Step(effects, watch)
     over = lifetimes.judged(infra, seen.machine, instance, now)
@@ -173,6 +181,9 @@ def bought(seen: Seen, instance: Found, now: float) -> Step:
 def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
     """The cloud did not make it. Persistent refusals fail at once, want of capacity after a few, others never (R38)."""
     infra = seen.infra
+    if refusal.kind is Kind.UNDERWAY:
+        making = _waiting(infra, "InstanceProvisionStarted", refusal.message, now)
+        return Step(_saved(infra, making).effects, refusal.wait or STARTING_SECONDS)
     told = Say(_ref(infra), "FailedCreate", refusal.message, warning=True, dedupe=(infra.meta.uid, refusal.message))
     why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", refusal.message)
     if refusal.kind is Kind.PERSISTENT:
@@ -187,6 +198,25 @@ def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
     wait = refusal.wait or FIRST_WAIT_SECONDS * 2**count
     noted = _noted(infra, count + 1, since, now + wait)
     return Step((*_saved(infra, _instance(noted, why, now)).effects, told), wait)
+
+
+def unanswered(infra: InfraMachine, refusal: Refusal, now: float) -> Step:
+    """The cloud could not be asked about the instance, or did not remove it: the machine says so (R39). What was known
+    of an instance stays known, so nobody replaces a machine because its credentials ran out."""
+    wait = refusal.wait or UNASKED_SECONDS
+    if refusal.kind is Kind.TRANSIENT and refusal.wait is not None:
+        return Step((), wait)
+    if infra.is_deleting:
+        why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceDeletionFailed", refusal.message)
+        after = _instance(infra, why, now)
+    elif infra.provisioned:
+        why = Condition(names.INSTANCE_READY, Status.UNKNOWN, "CloudNotAnswering", refusal.message)
+        after = replace(infra, conditions=put(infra.conditions, why, now, infra.meta.generation))
+    else:
+        why = Condition(names.INSTANCE_READY, Status.FALSE, "CloudNotAnswering", refusal.message)
+        after = _instance(infra, why, now)
+    told = Say(_ref(infra), why.reason, why.message, warning=True, dedupe=(infra.meta.uid, why.message))
+    return Step((*_saved(infra, after).effects, told), wait)
 
 
 def discarded(infra: InfraMachine, gone: bool, now: float) -> Step:
@@ -260,6 +290,16 @@ def _paused(infra: InfraMachine, now: float) -> InfraMachine:
 def _resumed(infra: InfraMachine, now: float) -> InfraMachine:
     held = Condition(names.PAUSED, Status.FALSE, "NotPaused")
     return replace(infra, conditions=put(infra.conditions, held, now, infra.meta.generation))
+
+
+def _permitted(infra: InfraMachine, problem: Failure | None, now: float) -> InfraMachine:
+    """Told of a machine that should never have been bought and is there all the same (R36): it is not for us to end."""
+    if problem is None:
+        held = without(infra.conditions, names.PERMITTED)
+    else:
+        why = Condition(names.PERMITTED, Status.FALSE, problem.reason, problem.message)
+        held = put(infra.conditions, why, now, infra.meta.generation)
+    return infra if held == infra.conditions else replace(infra, conditions=held)
 
 
 def _failed(before: InfraMachine, known: InfraMachine, failure: Failure, now: float, reason: str = "") -> Step:

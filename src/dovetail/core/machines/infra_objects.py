@@ -15,7 +15,7 @@ from typing import Final
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Conditions
-from dovetail.core.machines.objects import Address, Failure, Meta
+from dovetail.core.machines.objects import Address, Failure, Machine, Meta
 
 _CLOSED: Final[Mapping[str, object]] = MappingProxyType({})
 #: As many characters as AWS takes; the others take more.
@@ -78,6 +78,12 @@ class InfraMachine:
     def is_true(self, type_: str) -> bool:
         return conditions.is_true(self.conditions, type_)
 
+    def is_anothers(self, machine: Machine) -> bool:
+        """Whether it belongs to another Machine, which refers to it as this one does. One of the same name took that
+        one's place, as after a restore."""
+        owner = self.meta.controller
+        return owner is not None and owner.kind == "Machine" and owner.name != machine.name
+
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
@@ -93,6 +99,9 @@ class Purchase:
     namespace: str = ""
     #: Name of the Secret with the bootstrap data; the shell reads it, and nobody prints it.
     secret: str = ""
+    #: How often it was refused for want of capacity. A cloud that remembers what became of a request tells by it a new
+    #: attempt from the same one sent again.
+    attempt: int = 0
 
 
 def token_of(uid: str) -> str:
@@ -142,6 +151,8 @@ class Kind(StrEnum):
     CAPACITY = "capacity"
     #: Nothing is known to be wrong with the order.
     TRANSIENT = "transient"
+    #: No refusal yet: the cloud is at it, and will say how it went when it is asked again with the same token.
+    UNDERWAY = "underway"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Its thirty seconds' notice is too short for most pods, so the Machine is deleted a while before: drained in peace, and
 replaced by its set. Machines of one set were mostly made together; each goes at a moment of its own within the hour, by
-its name, so that the set never loses all of them at once. A Machine nobody would replace is only told of.
+its name, so that the set never loses all of them at once. A Machine of a NodeClaim is replaced by whoever
+looks after claims, who orders the next one first (`clouds.cluster_api`); one nobody would replace is only told of.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ SPREAD_SECONDS: Final = 3600.0
 #: A machine that lives shorter than this is meant to: nothing is gained by replacing it a little sooner.
 SHORTEST_SECONDS: Final = 4 * 3600.0
 _REPLACING: Final = ("MachineSet",)
+_REPLACED_ELSEWHERE: Final = ("NodeClaim",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,13 @@ class Ending:
 
 def leaves_at(infra: InfraMachine, created: float) -> float | None:
     """When the Machine is to go; None where nothing ends it."""
-    lifetime = infra.wanted.lifetime
+    return moment(infra.name, infra.wanted.lifetime, created)
+
+
+def moment(name: str, lifetime: float | None, created: float) -> float | None:
     if lifetime is None or lifetime < SHORTEST_SECONDS or not created:
         return None
-    share = zlib.crc32(infra.name.encode()) / 2**32
+    share = zlib.crc32(name.encode()) / 2**32
     return created + lifetime - MARGIN_SECONDS - SPREAD_SECONDS * share
 
 
@@ -48,6 +53,8 @@ def judged(infra: InfraMachine, machine: Machine, instance: Found, now: float) -
         return Ending(again=leaving - now)
     ref = reference("Machine", machine.meta)
     owner = machine.meta.controller
+    if owner is not None and owner.kind in _REPLACED_ELSEWHERE:
+        return Ending()
     if owner is None or owner.kind not in _REPLACING:
         said = "its instance ends within the hour, and nobody would replace it; delete it yourself, or own it by a set"
         return Ending((Say(ref, "LifetimeEnding", said, warning=True, dedupe=(machine.meta.uid,)),))

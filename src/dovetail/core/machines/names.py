@@ -50,6 +50,8 @@ PAUSED: Final = "Paused"
 CONTROL_PLANE_INITIALIZED: Final = "ControlPlaneInitialized"
 #: Of infrastructure machines.
 INSTANCE_READY: Final = "InstanceReady"
+#: There, and False, only where an instance runs that nobody should have asked for.
+PERMITTED: Final = "Permitted"
 #: Of health checks.
 REMEDIATION_ALLOWED: Final = "RemediationAllowed"
 REMEDIATION_BACKOFF: Final = "RemediationBackoff"
@@ -58,6 +60,8 @@ SCALING_UP: Final = "ScalingUp"
 SCALING_DOWN: Final = "ScalingDown"
 MACHINES_READY: Final = "MachinesReady"
 REMEDIATING: Final = "Remediating"
+#: There, and False, only where machines are missing and cannot be made.
+MACHINES_CREATED: Final = "MachinesCreated"
 
 #: Why a machine failed for good: the contract's own words.
 INVALID_CONFIGURATION: Final = "InvalidConfiguration"

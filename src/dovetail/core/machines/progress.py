@@ -105,6 +105,8 @@ def _bootstrapped(machine: Machine, seen: Seen, effects: list[Effect]) -> tuple[
 
 def _provisioned(machine: Machine, seen: Seen, effects: list[Effect]) -> tuple[Machine, float | None]:
     infra = seen.infra
+    if infra is not None and infra.is_anothers(machine):
+        return machine, ABSENT_SECONDS
     if infra is None:
         if not machine.provisioned:
             return machine, ABSENT_SECONDS

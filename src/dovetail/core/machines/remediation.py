@@ -42,7 +42,7 @@ def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, 
     """`targets` are machines the selector matches; those that are to be left alone are left out here."""
     if cluster is None or cluster.stops(check.meta):
         return Step()
-    looked = [one for one in targets if _is_target(check, one.machine)]
+    looked = [one for one in targets if is_target(check, one.machine)]
     looked.sort(key=lambda one: one.machine.name)
     judged = [Judged(one, health.judged(check, cluster, one, now)) for one in looked]
     unhealthy = len(judged) - sum(one.is_healthy for one in judged)
@@ -61,7 +61,7 @@ def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, 
     return Step(tuple(effects), soonest(wait, *(one.health.again for one in judged)))
 
 
-def _is_target(check: HealthCheck, machine: Machine) -> bool:
+def is_target(check: HealthCheck, machine: Machine) -> bool:
     notes = machine.meta.annotations
     mine = machine.cluster == check.cluster and check.selector.matches(machine.meta.labels)
     return mine and names.SKIP_REMEDIATION not in notes and not machine.meta.is_paused

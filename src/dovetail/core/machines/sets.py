@@ -8,12 +8,13 @@ is always made from the template as it is: a set on spot never falls back to on-
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from dovetail.core.conditions import Condition, Status
+from dovetail.core.conditions import Condition, Status, without
 from dovetail.core.effects import Delete, Say
 from dovetail.core.machines import names, victims
 from dovetail.core.machines.effects import Effect, MakeMachine, SaveMachine, SaveSet, Step, reference
@@ -25,6 +26,9 @@ AGAIN_SECONDS: Final = 15.0
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX: Final = 5
 _LONGEST: Final = 63
+_TRIES: Final = 100
+#: What a pattern of names may hold, with any blanks or none, as Go's templates take it.
+_FIELD: Final = re.compile(r"\{\{-?\s*\.([A-Za-z.]+)\s*-?\}\}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,12 @@ class Seen:
 
 def advance(seen: Seen, now: float) -> Step:
     one = seen.of
-    if seen.cluster is None or seen.cluster.stops(one.meta):
+    if one.meta.is_paused or (seen.cluster is not None and seen.cluster.stops(one.meta)):
         return Step()
     if one.meta.deleting is not None:
         return _ended(seen)
+    if seen.cluster is None:
+        return stuck(one, f"there is no Cluster {one.cluster}", now)
     held = _finalized(one)
     if held is not one:
         return Step((SaveSet(one, held),), 0.0)
@@ -51,11 +57,22 @@ def advance(seen: Seen, now: float) -> Step:
     effects += _in_place(one, machines)
     left = [machine for machine in machines if machine.name not in removed]
     wanted = desired(one)
-    effects += _scaled(one, left, wanted, now)
     after = replace(one, counts=counted(left), conditions=_told(one, left, wanted, now))
     if after != one:
         effects.append(SaveSet(one, after))
+    # Making comes last: what cannot be made keeps nothing else from being done, or told.
+    effects += _scaled(one, left, wanted, now)
     return Step(tuple(effects), AGAIN_SECONDS if after.counts.ready != wanted else None)
+
+
+def stuck(one: MachineSet, why: str, now: float) -> Step:
+    """Machines are missing and cannot be made: the set says why."""
+    told = Condition(names.MACHINES_CREATED, Status.FALSE, "CannotCreate", why)
+    after = replace(one, conditions=put(one.conditions, told, now, one.meta.generation))
+    if after == one:
+        return Step()
+    said = Say(reference("MachineSet", one.meta), "FailedCreate", why, warning=True, dedupe=(one.meta.uid, why))
+    return Step((SaveSet(one, after), said))
 
 
 def desired(one: MachineSet) -> int:
@@ -172,13 +189,14 @@ def _scaled(one: MachineSet, machines: list[Machine], wanted: int, now: float) -
 
 
 def fresh_names(one: MachineSet, taken: set[str], count: int, now: float) -> tuple[str, ...]:
-    """Names nobody has: the same for the same set at the same time, so that a step taken twice makes nothing twice."""
+    """Names nobody has: the same for the same set at the same time, so that a step taken twice makes nothing twice. A
+    pattern that names all machines alike yields fewer than are asked for."""
     found: list[str] = []
-    number = 0
-    while len(found) < count:
+    for number in range(2 * count + _TRIES):
+        if len(found) == count:
+            break
         seed = f"{one.meta.uid}/{one.meta.version}/{now}/{number}"
         name = _named(one, _suffix(seed))
-        number += 1
         if name not in taken and name not in found:
             found.append(name)
     return tuple(found)
@@ -190,9 +208,9 @@ def _suffix(seed: str) -> str:
 
 
 def _named(one: MachineSet, suffix: str) -> str:
+    known = {"machineSet.name": one.name, "cluster.name": one.cluster, "random": suffix}
     pattern = one.naming or "{{ .machineSet.name }}-{{ .random }}"
-    head = pattern.replace("{{ .machineSet.name }}", one.name).replace("{{ .cluster.name }}", one.cluster)
-    name = head.replace("{{ .random }}", suffix)
+    name = _FIELD.sub(lambda found: known.get(found[1], found[0]), pattern)
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - _SUFFIX]}{suffix}"
 
 
@@ -214,7 +232,7 @@ def _told(one: MachineSet, machines: list[Machine], wanted: int, now: float) -> 
     down = Condition(names.SCALING_DOWN, Status.TRUE, "ScalingDown", f"{len(machines)} are there, {wanted} are wanted")
     all_ready = Condition(names.MACHINES_READY, Status.FALSE, "NotReady", f"{ready} of {len(machines)} are ready")
     healing = Condition(names.REMEDIATING, Status.TRUE, "Remediating", f"{unhealthy} are unhealthy")
-    held = one.conditions
+    held = one.conditions if missing > 0 else without(one.conditions, names.MACHINES_CREATED)
     for condition in (
         up if missing > 0 else Condition(names.SCALING_UP, Status.FALSE, "NotScalingUp"),
         down if missing < 0 else Condition(names.SCALING_DOWN, Status.FALSE, "NotScalingDown"),

@@ -40,6 +40,10 @@ def infrastructure(machine: Machine, infra: InfraMachine | None) -> Condition:
     if infra is None:
         reason, said = ("Deleted", "is gone") if machine.provisioned else ("DoesNotExist", "does not exist")
         return Condition(names.INFRASTRUCTURE_READY, Status.FALSE, reason, f"{_shown(machine)} {said}")
+    if infra.is_anothers(machine):
+        owner = infra.meta.controller.name if infra.meta.controller is not None else ""
+        said = f"{_shown(machine)} belongs to Machine {owner}; one machine is one instance"
+        return Condition(names.INFRASTRUCTURE_READY, Status.FALSE, "OwnedByAnother", said)
     if infra.failure is not None:
         message = f"{_shown(machine)}: {infra.failure.message}"
         return Condition(names.INFRASTRUCTURE_READY, Status.FALSE, f"{infra.failure.reason}Failed", message)

@@ -9,6 +9,7 @@ What daemons take is off the top: a type's room is its allocatable less the daem
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -21,7 +22,7 @@ from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirement, Requirements
-from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, Resources
+from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, GIB, MEMORY, NOTHING, Resources
 from dovetail.core.scheduling.disks import may_grow
 from dovetail.core.scheduling.problem import Options
 from dovetail.core.scheduling.reserved import ReservedRows
@@ -363,8 +364,25 @@ def _types_of(rows: Iterable[tuple[int, Offering]]) -> int:
 
 
 def buying(pools: Iterable[NodePool], catalogs: Mapping[str, Catalog]) -> list[NodePool]:
-    """Every pool that can buy, heaviest first, then by name."""
+    """Every pool that can buy, heaviest first, then by name. A pool with a single type leaves no choice by price
+    within it, so among such pools of equal weight the cheaper goes first."""
     usable = [
         one for one in pools if one.ready and one.replicas is None and one.problem is None and one.name in catalogs
     ]
-    return sorted(usable, key=lambda one: (-one.weight, one.name))
+    return sorted(usable, key=lambda one: (-one.weight, _dearness(catalogs[one.name]), one.name))
+
+
+#: A core costs about as much as so much memory, on every cloud.
+_GIB_A_CORE: Final = 8
+
+
+def _dearness(catalog: Catalog) -> float:
+    """What a machine of the only type costs for its size; 0 where there are several types to choose from."""
+    if len(catalog.types) != 1:
+        return 0.0
+    (kind,) = catalog.types.values()
+    row = kind.cheapest
+    if row is None or row.price is None:
+        return math.inf
+    worth = kind.capacity.of(CPU) / 1000 + kind.capacity.of(MEMORY) / (GIB * _GIB_A_CORE)
+    return row.price.nanodollars / worth if worth else math.inf

@@ -1,0 +1,270 @@
+"""Azure behind the port `clouds.machines.Machines`.
+
+An address is made first, then interfaces, then the virtual machine that holds them: who dies in between leaves what
+costs nothing or little, has the name the next look will use, and is made again by an order that changes nothing.
+The virtual machine is made only where there is none of its name (`If-None-Match: *`), so two that order at once, or a
+second process, end with one. Whether there is room for it shows later: until then it is `Underway`, and a machine
+there was no room for is removed, so that the next attempt starts from nothing.
+
+Removing goes the other way round. The virtual machine takes its parts along, since each says so (`deleteOption`); what
+stays behind all the same, or was made for a machine that never came, is found by its name and removed piece by piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dovetail.clouds.azure import errors
+from dovetail.clouds.azure.client import Azure
+from dovetail.clouds.azure.machines import ids, keys, places, states, tags
+from dovetail.clouds.azure.machines.bodies import Order, custom_data
+from dovetail.clouds.azure.machines.ids import Lies
+from dovetail.clouds.azure.machines.leftovers import Leftovers
+from dovetail.clouds.azure.machines.places import Clusters, Place
+from dovetail.clouds.azure.machines.pulse import FEWEST, Pulse
+from dovetail.clouds.azure.machines.wishes import wish
+from dovetail.clouds.azure.resources import ADDRESS, DISK, EVERY, INTERFACE, PARTS, VIRTUAL_MACHINE, Resource
+from dovetail.clouds.machines import Sought, Underway, UserData
+from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Unavailable
+from dovetail.core.machines.infra_objects import Found, Purchase, State
+from dovetail.core.machines.objects import Address
+
+Wire = dict[str, Any]
+#: A part of the network is mostly there at once; it is looked at this often, and waited for so long.
+LOOK_SECONDS: Final = 1.0
+LOOKS: Final = 5
+#: A virtual machine takes longer; nobody waits for it.
+UNDERWAY_SECONDS: Final = 5.0
+#: What Azure answers to `new` where one of that name is there, or is being made.
+_TAKEN: Final = (409, 412)
+_ALIVE: Final = (State.PENDING, State.RUNNING, State.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Where time comes from."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class AzureMachines:
+    """Virtual machines of one subscription, one at a time."""
+
+    cloud: str = "azure"
+
+    def __init__(self, azure: Azure, clusters: Clusters, pace: Pace | None = None) -> None:
+        self._azure, self._clusters, self._pace = azure, clusters, pace or Pace()
+        #: Of machines that were seen alive: they do not change, and asking costs a call.
+        self._addresses: dict[str, tuple[Address, ...]] = {}
+        #: Machines as they were when they ran, by what they are looked for with.
+        self._ran: dict[Sought, tuple[str, Found]] = {}
+        self._pulse = Pulse(azure, self._pace.now)
+        self._leftovers = Leftovers(azure)
+
+    # -------------------------------------------------------------------------------------------- making
+
+    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+        order = await self._order(purchase)
+        custom_data(boot)
+        known = await self._known(order)
+        made = known if known is not None else await self._ordered(order, boot)
+        if states.has_failed(made):
+            await self._remove(VIRTUAL_MACHINE, order.place.group, order.name)
+            raise states.problem(made)
+        if states.is_undecided(made):
+            raise Underway(f"Azure is at virtual machine {order.name}: {states.provisioning(made)}", UNDERWAY_SECONDS)
+        return await self._found(made)
+
+    async def _ordered(self, order: Order, boot: UserData) -> Wire:
+        interfaces = await self._network(order)
+        body = order.virtual_machine(boot, order.wish.key or keys.nobodys())
+        try:
+            made = await self._azure.put(VIRTUAL_MACHINE, order.place.group, order.name, body, new=True)
+        except CloudError as refused:
+            made = await self._made_meanwhile(order, refused)
+        if not order.wish.public:
+            # An interface's own answer does not say which public address it has.
+            self._addresses[_key(made)] = states.addresses_of(order.name, interfaces)
+        return made
+
+    async def _order(self, purchase: Purchase) -> Order:
+        if len(purchase.name) > ids.LONGEST_NAME or ids.NAME.fullmatch(purchase.name) is None:
+            raise Misconfigured(f"metadata.name: {purchase.name} is no name Azure takes: 64 letters, digits, - and .")
+        wanted = wish(purchase.wanted, self._azure.subscription)
+        place = await self._place(purchase.namespace, purchase.cluster)
+        if place is None:
+            raise Unavailable(f"Cluster {purchase.cluster} has no AzureCluster, so nobody knows where to make machines")
+        return Order(purchase, wanted, place)
+
+    async def _known(self, order: Order) -> Wire | None:
+        """The machine, if it was made before. One of somebody else's is never touched."""
+        try:
+            found = await self._azure.get(VIRTUAL_MACHINE, order.place.group, order.name)
+        except NotFound:
+            return None
+        if tags.token_in(found.get("tags")) != order.token:
+            where = order.place.group
+            raise Misconfigured(
+                f"metadata.name: resource group {where} has a virtual machine {order.name} of somebody else's"
+            )
+        return found
+
+    async def _made_meanwhile(self, order: Order, refused: CloudError) -> Wire:
+        """Somebody ordered the same at the same time, or Azure took our own order twice; or an attempt that failed left
+        disks behind, whose names are taken then."""
+        if errors.status_of(refused) not in _TAKEN:
+            raise refused
+        known = await self._known(order)
+        if known is not None:
+            return known
+        group = order.place.group
+        left = await self._leftovers.of(DISK, group, ids.prefix(order.name, order.token))
+        for name in left:
+            await self._remove(DISK, group, name)
+        if left:
+            raise Underway(f"Azure is removing disks of virtual machine {order.name} that failed", UNDERWAY_SECONDS)
+        raise refused
+
+    async def _network(self, order: Order) -> list[Wire]:
+        group = order.place.group
+        if order.wish.public:
+            await self._made(ADDRESS, group, ids.address(order.name, order.token), order.address())
+        return [await self._made(INTERFACE, group, name, body) for name, body in order.interfaces()]
+
+    async def _made(self, kind: Resource, group: str, name: str, body: Wire) -> Wire:
+        """Ordered again and again it is the same; returns when it can be used."""
+        one = await self._azure.put(kind, group, name, body)
+        for _ in range(LOOKS):
+            said = states.provisioning(one)
+            if said == states.SUCCEEDED:
+                return one
+            if said == states.FAILED:
+                raise Unavailable(f"Azure failed to make {kind.noun} {name}; it is ordered again")
+            await self._pace.sleep(LOOK_SECONDS)
+            one = await self._azure.get(kind, group, name)
+        raise Underway(f"Azure is making {kind.noun} {name}", UNDERWAY_SECONDS)
+
+    # -------------------------------------------------------------------------------------------- looking
+
+    async def find(self, sought: Sought) -> Found:
+        """Without an id on record, one that may still be refused is not told of: `create` hears how it went."""
+        ran = self._ran.get(sought)
+        if ran is not None and len(self._ran) >= FEWEST and await self._pulse.beats(ran[0]):
+            return ran[1]
+        self._ran.pop(sought, None)
+        vm = await self._held(sought, await self._where(sought, (VIRTUAL_MACHINE,)))
+        if not sought.provider_id and (states.is_undecided(vm) or states.has_failed(vm)):
+            raise NotFound(f"virtual machine {sought.name} is {states.provisioning(vm)}, and may never be")
+        found = await self._found(vm)
+        if found.state is State.RUNNING and sought.provider_id:
+            self._ran[sought] = (_key(vm), found)
+        return found
+
+    async def instances(self, cluster: str) -> tuple[Found, ...]:
+        """Whether each of them runs is not said in a list."""
+        listed = await self._azure.all(VIRTUAL_MACHINE)
+        mine = (one for one in listed if tags.is_of(one.get("tags"), cluster))
+        return tuple(states.found(one, self._azure.subscription) for one in mine)
+
+    async def _held(self, sought: Sought, where: Lies) -> Wire:
+        """The virtual machine. Azure calls machines by their names, so one that has ours may be another's."""
+        found = await self._azure.get(VIRTUAL_MACHINE, where.group, where.name)
+        token = tags.token_in(found.get("tags"))
+        # One without a token was made by others and given to us by its id. An object that was moved or restored has
+        # another uid, and so another token, but its name, namespace and cluster still.
+        same = (where.name, tags.namespace_in(found.get("tags"))) == (sought.name, sought.namespace)
+        moved = same and tags.is_of(found.get("tags"), sought.cluster)
+        if token != sought.token and not (sought.provider_id and (not token or moved)):
+            raise NotFound(f"virtual machine {where.name} in resource group {where.group} is somebody else's")
+        return found
+
+    async def _where(self, sought: Sought, kinds: tuple[Resource, ...]) -> Lies:
+        """Where it lies, or anything of these kinds that was made for it."""
+        if sought.provider_id:
+            return ids.of_provider_id(sought.provider_id, self._azure.subscription)
+        place = await self._place(sought.namespace, sought.cluster)
+        if place is not None:
+            return Lies(place.group, sought.name)
+        return await self._anywhere(sought, kinds)
+
+    async def _anywhere(self, sought: Sought, kinds: tuple[Resource, ...]) -> Lies:
+        """Its cluster is gone, or was never known: whatever carries its token will do."""
+        for kind in kinds:
+            for one in await self._azure.all(kind):
+                if tags.token_in(one.get("tags")) == sought.token or _is_part(one, sought):
+                    return Lies(ids.group_of(str(one.get("id", ""))), sought.name)
+        raise NotFound(f"nothing in the subscription was made for {sought.name}")
+
+    async def _place(self, namespace: str, cluster: str) -> Place | None:
+        spec = await self._clusters(namespace, cluster) if cluster else None
+        return places.place(spec, cluster, self._azure.subscription) if spec is not None else None
+
+    async def _found(self, vm: Wire) -> Found:
+        found = states.found(vm, self._azure.subscription)
+        if found.state not in _ALIVE:
+            self._addresses.pop(_key(vm), None)
+            return found
+        held = self._addresses.get(_key(vm)) or await self._asked_addresses(vm)
+        return states.found(vm, self._azure.subscription, held)
+
+    async def _asked_addresses(self, vm: Wire) -> tuple[Address, ...]:
+        """A machine without an interface, as one that is just going may be, has no addresses."""
+        interfaces = []
+        for one in states.interface_ids(vm):
+            try:
+                interfaces.append(await self._azure.get(INTERFACE, ids.group_of(one), one.rpartition("/")[2]))
+            except NotFound:
+                continue
+        found = states.addresses_of(str(vm.get("name", "")), interfaces)
+        if found:
+            self._addresses[_key(vm)] = found
+        return found
+
+    # -------------------------------------------------------------------------------------------- removing
+
+    async def delete(self, sought: Sought) -> None:
+        self._ran.pop(sought, None)
+        where = await self._where(sought, EVERY)
+        try:
+            vm = await self._held(sought, where)
+        except NotFound:
+            await self._remove_parts(where.group, sought)
+            return
+        self._addresses.pop(_key(vm), None)
+        if states.provisioning(vm) != states.DELETING:
+            await self._remove(VIRTUAL_MACHINE, where.group, where.name)
+
+    async def _remove_parts(self, group: str, sought: Sought) -> None:
+        """What is left without its machine; an address goes after the interface that holds it."""
+        left = 0
+        for kind in PARTS:
+            if kind is ADDRESS and left:
+                return
+            for name in await self._leftovers.of(kind, group, ids.prefix(sought.name, sought.token)):
+                left += 1
+                await self._remove(kind, group, name)
+        if not left:
+            raise NotFound(f"nothing is left of {sought.name}")
+
+    async def _remove(self, kind: Resource, group: str, name: str) -> None:
+        """One that is held will be let go, and is asked about again; one that is gone is what was wanted."""
+        try:
+            await self._azure.delete(kind, group, name)
+        except NotFound:
+            return
+        except CloudError as refused:
+            if errors.code_of(refused) not in errors.HELD:
+                raise
+
+
+def _is_part(one: Wire, sought: Sought) -> bool:
+    return str(one.get("name", "")).startswith(ids.prefix(sought.name, sought.token))
+
+
+def _key(vm: Wire) -> str:
+    return str(vm.get("id", "")).lower()
