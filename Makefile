@@ -61,6 +61,7 @@ manifests: $(READY)  ## make deploy/ and the reference of custom resources anew 
 	$(BIN)/python -m tools.deploy
 	$(BIN)/python -m tools.controller_reference
 	$(BIN)/python -m tools.aws_reference
+	$(BIN)/python -m tools.requirements
 
 soak: $(READY)  ## ten minutes of random load and faults; fails if anything is left or memory grows
 	$(BIN)/python -m tools.soak --minutes 10

@@ -30,6 +30,7 @@ from tools.control_plane.find import find
 from bench import live_cluster, live_world
 from bench.live_cluster import Site, until
 from bench.live_process import Controller, controller
+from bench.live_watch import alongside
 from bench.live_world import Workload
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
@@ -93,6 +94,7 @@ class _Meta(Struct, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resourceVersion: str = ""  # noqa: N815  (the wire's name)
     labels: dict[str, str] | None = None
 
 
@@ -172,30 +174,24 @@ class Seen:
 @asynccontextmanager
 async def _watched(client: Client) -> AsyncIterator[Seen]:
     seen = Seen()
-    sinks: tuple[tuple[Kind, Sink], ...] = (
-        (kinds.PODS, seen.pod),
-        (kinds.NODE_CLAIMS, seen.claim),
-        (kinds.NODES, seen.node),
-    )
-    async with asyncio.TaskGroup() as group:  # a watcher that fails fails the measurement
-        tasks = [group.create_task(_follow(client, kind, sink)) for kind, sink in sinks]
-        try:
-            yield seen
-        finally:
-            for task in tasks:
-                task.cancel()
+    sinks = ((kinds.PODS, seen.pod), (kinds.NODE_CLAIMS, seen.claim), (kinds.NODES, seen.node))
+    async with alongside(*(_follow(client, kind, sink) for kind, sink in sinks)):
+        yield seen
 
 
 async def _follow(client: Client, kind: Kind, sink: Sink) -> None:
+    """List, and watch from there; a watch the server ends goes on where it was."""
     listed = await client.list(kind, into=_Object)
     for one in listed.items:
         sink(one, False)
+    version = listed.resource_version
     try:
-        version = listed.resource_version
-        async for batch in client.watch_batches(kind, resource_version=version, timeout=_HOURS, bookmarks=False):
-            for line in batch:
-                event = _decode(line)
-                sink(event.object, event.type == "DELETED")
+        while True:
+            async for batch in client.watch_batches(kind, resource_version=version, timeout=_HOURS, bookmarks=False):
+                for line in batch:
+                    event = _decode(line)
+                    version = event.object.metadata.resourceVersion
+                    sink(event.object, event.type == "DELETED")
     except KubeError as failed:
         raise RuntimeError(f"the watch of {kind.plural} broke off, and what it missed cannot be had again") from failed
 

@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,15 +35,16 @@ _ANYTHING: Final = [
 ]
 #: Would run a second controller inside the cluster, or means nothing without it.
 _LEFT_OUT: Final = frozenset({"Deployment", "Service", "PodDisruptionBudget"})
-_WRITES: Final = ["create", "update", "patch", "delete", "deletecollection"]
+WRITES: Final = ["create", "update", "patch", "delete", "deletecollection"]
+Counted = tuple[str, list[str], list[str], list[str]]
 #: What is counted apart, first match first: name, API groups, resources, verbs.
-COUNTED: Final = (
+COUNTED: Final[tuple[Counted, ...]] = (
     ("leases", ["coordination.k8s.io"], ["leases"], ["*"]),
-    ("events", ["", "events.k8s.io"], ["events"], _WRITES),
-    ("claims", ["karpenter.sh"], ["nodeclaims", "nodeclaims/status"], _WRITES),
-    ("nodes", [""], ["nodes", "nodes/status"], _WRITES),
-    ("pods", [""], ["pods", "pods/status", "pods/eviction"], _WRITES),
-    ("rest", ["*"], ["*"], _WRITES),
+    ("events", ["", "events.k8s.io"], ["events"], WRITES),
+    ("claims", ["karpenter.sh"], ["nodeclaims", "nodeclaims/status"], WRITES),
+    ("nodes", [""], ["nodes", "nodes/status"], WRITES),
+    ("pods", [""], ["pods", "pods/status", "pods/eviction"], WRITES),
+    ("rest", ["*"], ["*"], WRITES),
 )
 _DISPATCHED: Final = re.compile(
     rb'^apiserver_flowcontrol_dispatched_requests_total\{flow_schema="bench-([a-z]+)"[^}]*\} (\S+)$', re.MULTILINE
@@ -80,7 +81,7 @@ def site(programs: Programs, side: str, workload: Workload) -> Iterator[Site]:
         kubeconfig = control_plane.directory / f"{side}.kubeconfig"
         kubeconfig.write_text(json.dumps(account), encoding="utf-8")
         kubeconfig.chmod(0o600)
-        wanted = [*_flow_schemas(ACCOUNTS[side]), node_class(), workload.pool()]
+        wanted = [*flow_schemas([(NAMESPACE, ACCOUNTS[side])]), node_class(), workload.pool()]
         kubectl(control_plane, "apply", "--server-side", "-f", "-", given=_listed(wanted))
         yield Site(side, control_plane, kubeconfig, logs)
 
@@ -106,9 +107,15 @@ def _listed(objects: list[dict[str, Any]]) -> str:
 # ---- counting
 
 
-def _flow_schemas(account: str) -> Iterator[dict[str, Any]]:
-    subject = {"kind": "ServiceAccount", "serviceAccount": {"name": account, "namespace": NAMESPACE}}
-    for number, (name, groups, resources, verbs) in enumerate(COUNTED):
+def flow_schemas(
+    accounts: Iterable[tuple[str, str]], counted: tuple[Counted, ...] = COUNTED
+) -> Iterator[dict[str, Any]]:
+    """What has the API server count the requests of these accounts, each by namespace and name."""
+    subjects = [
+        {"kind": "ServiceAccount", "serviceAccount": {"name": name, "namespace": namespace}}
+        for namespace, name in accounts
+    ]
+    for number, (name, groups, resources, verbs) in enumerate(counted):
         rule = {"apiGroups": groups, "resources": resources, "verbs": verbs, "clusterScope": True, "namespaces": ["*"]}
         yield {
             "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
@@ -118,15 +125,15 @@ def _flow_schemas(account: str) -> Iterator[dict[str, Any]]:
                 "matchingPrecedence": 50 + number,
                 "priorityLevelConfiguration": {"name": "workload-high"},
                 "distinguisherMethod": {"type": "ByUser"},
-                "rules": [{"subjects": [subject], "resourceRules": [rule]}],
+                "rules": [{"subjects": subjects, "resourceRules": [rule]}],
             },
         }
 
 
-async def writes(admin: Client) -> dict[str, float]:
-    """Requests so far of the side's account, by what COUNTED calls them."""
+async def writes(admin: Client, counted: tuple[Counted, ...] = COUNTED) -> dict[str, float]:
+    """Requests so far of the side's accounts, by what `counted` calls them."""
     text = await admin.raw("GET", "/metrics")
-    found = {name: 0.0 for name, *_ in COUNTED}
+    found = {name: 0.0 for name, *_ in counted}
     for name, value in _DISPATCHED.findall(text):
         found[name.decode()] += float(value)
     return found

@@ -99,7 +99,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             used = one.cpu_seconds() - used
             after = await live_cluster.writes(admin)
             plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]
-            idle = await _idle(one, plan.idle) if plan.idle else None
+            idle = await idle_share(one, plan.idle) if plan.idle else None
         (site.logs / "timeline.json").write_text(json.dumps(seen.timeline(began)), encoding="ascii")
         ours = [labels for labels in seen.nodes.values() if NODEPOOL in labels]
         return Result(
@@ -137,7 +137,7 @@ async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
         await asyncio.sleep(0.2)
 
 
-async def _idle(one: Controller, seconds: float) -> float:
+async def idle_share(one: Controller, seconds: float) -> float:
     """The share of a core, in percent, that nothing at all costs."""
     used, began = one.cpu_seconds(), time.monotonic()
     await asyncio.sleep(seconds)

@@ -10,10 +10,10 @@ a stage that was over before the one before it has no length.
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -136,15 +136,18 @@ class Seen:
 async def watched(client: Client) -> AsyncIterator[Seen]:
     """Everything that happens to pods, claims and Nodes while the block runs."""
     seen = Seen()
-    sinks: tuple[tuple[Kind, Sink], ...] = (
-        (kinds.PODS, seen.pod),
-        (kinds.NODE_CLAIMS, seen.claim),
-        (kinds.NODES, seen.node),
-    )
-    async with asyncio.TaskGroup() as group:  # a watcher that fails fails the measurement
-        tasks = [group.create_task(_follow(client, kind, sink)) for kind, sink in sinks]
+    sinks = ((kinds.PODS, seen.pod), (kinds.NODE_CLAIMS, seen.claim), (kinds.NODES, seen.node))
+    async with alongside(*(_follow(client, kind, sink) for kind, sink in sinks)):
+        yield seen
+
+
+@asynccontextmanager
+async def alongside(*watchers: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """These run while the block does; one that fails fails the measurement."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in watchers]
         try:
-            yield seen
+            yield
         finally:
             for task in tasks:
                 task.cancel()

@@ -1,7 +1,7 @@
 """Python's garbage collector, out of the way of work that leaves it nothing to do.
 
-It looks for objects that refer to each other in circles, whenever enough objects were made. Reading a world and planning
-make a great many objects and next to no circles; what they drop is freed at once all the same. So while they last the
+It looks for objects that refer to each other in circles, whenever enough objects were made. Reading and planning make a
+great many objects and next to no circles; what they drop is freed at once all the same. So while they last the
 collector rests, and goes on as soon as nobody needs it to.
 """
 

@@ -8,7 +8,7 @@ surroundings it is given, and remembers the answers until it is given others.
 from __future__ import annotations
 
 import gc
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -25,6 +25,7 @@ from dovetail.kube.decoding import NO_OBJECT, Event, PeekedEvent, WireEvent
 from dovetail.kube.store import Index, Key, Store
 
 NODE: Final = "node"
+NOMINATED: Final = "nominated"
 #: So many drafts nobody uses any more are not worth reading the others anew.
 _SPARE_DRAFTS: Final = 4096
 
@@ -64,16 +65,21 @@ def by_node(pod: PodRecord) -> Iterable[Hashable]:
     return () if pod.node is None else (pod.node,)
 
 
+def by_nominated(pod: PodRecord) -> Iterable[Hashable]:
+    return () if not pod.rare.nominated else (pod.rare.nominated,)
+
+
 def by_owner(pod: PodRecord) -> Iterable[Hashable]:
     return ((pod.form.namespace, pod.owner),) if pod.owner.kind else ()
 
 
 class PodStore(Store[PodRecord]):
-    """Pods by name, by node, and by whatever else is asked for: `PodStore(indexes={"owner": by_owner})`."""
+    """Pods by name, by node, by the node whose name they wait with, and by whatever else is asked for:
+    `PodStore(indexes={"owner": by_owner})`."""
 
     def __init__(self, by_owner: bool = False, indexes: Mapping[str, Index[PodRecord]] | None = None) -> None:
         """`by_owner`: default spread constraints are in force, so who owns a pod matters for its place."""
-        super().__init__({NODE: by_node, **(indexes or {})})
+        super().__init__({NODE: by_node, NOMINATED: by_nominated, **(indexes or {})})
         self.reader = PodReader(by_owner)
         self.codec = PodCodec(self.reader)
         self._by_owner = by_owner
@@ -84,6 +90,13 @@ class PodStore(Store[PodRecord]):
 
     def on_node(self, node: str) -> list[PodRecord]:
         return self.by(NODE, node)
+
+    def nominated(self, node: str) -> list[PodRecord]:
+        return self.by(NOMINATED, node)
+
+    def stranded(self, nodes: Container[str]) -> Iterator[PodRecord]:
+        """The pods that wait with the name of a node that is none of these."""
+        return (one for node in self.values(NOMINATED) if node not in nodes for one in self.nominated(str(node)))
 
     def wires(self) -> Iterator[PodWire]:
         """Every pod as one read from a file."""

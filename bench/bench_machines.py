@@ -1,0 +1,90 @@
+"""Machines of Cluster API from a MachineSet, on a real control plane: our core beside Cluster API's own.
+
+Each side has a fresh control plane: etcd, kube-apiserver, controller manager and scheduler as published, kwok for
+kubelets. The instances are simulated and run after a fifth of a second. One side is `dovetail machines --core own`, the
+other Cluster API's unmodified manager with its webhooks, and `dovetail machines --core upstream` for infrastructure; so
+both columns have the same provider, and what differs is the core. Both may send as many requests per second. Time runs
+from applying the MachineSet (with a health check beside it). Writes are counted by the API server until everything has
+been quiet for ten seconds, without leases and without what the simulated machines do themselves. Everything shares the
+machine's cores.
+
+Idle figures are of Compute Engine through its own SDK, against a fake on loopback: simulated clouds play kubelets for
+all their machines in the same process. What a notice on the metadata server leads to is measured by *handler*.
+
+`MACHINES=20` measures as many instead of a thousand, and `MACHINES_ONLY=gcp` (or `sim`) one cloud.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from bench.machines_cluster import COUNTED, LEFT_OUT, OWN, UPSTREAM
+from bench.machines_run import Plan, Result, measure
+from bench.report import RESULTS, Row, from_json, lower
+
+NAME = "machines"
+#: It takes ten minutes, and every core.
+ON_REQUEST: Final = True
+MACHINES: Final = 1_000
+#: At most 1.5 times what Cluster API's own needs.
+TIMES: Final = 1 / 1.5
+IDLE_SECONDS: Final = 60.0
+SHARE_LIMIT, MEMORY_LIMIT = 1.0, 120.0
+
+Read = Callable[[Result], float]
+
+
+def run() -> list[Row]:
+    count, only = int(os.environ.get("MACHINES", MACHINES)), os.environ.get("MACHINES_ONLY", "")
+    measured: list[Row] = []
+    if only in ("", "sim"):
+        peer = _told(measure(Plan(UPSTREAM, "sim", count)))
+        measured += compared(_told(measure(Plan(OWN, "sim", count))), peer)
+    if only in ("", "gcp"):
+        measured += alone(_told(measure(Plan(OWN, "gcp", count, idle=IDLE_SECONDS))))
+    return _with_kept(measured) if only else measured
+
+
+def _with_kept(measured: list[Row]) -> list[Row]:
+    """The figures of the last run, with these in the place of those of the same name."""
+    path = RESULTS / f"{NAME}.json"
+    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
+    new = {row.row: row for row in measured}
+    return [*(new.pop(row.row, row) for row in kept), *new.values()]
+
+
+def compared(ours: Result, peer: Result) -> Iterator[Row]:
+    """Of simulated machines: both cores."""
+    what = f"{ours.plan.machines:,} Machines"
+
+    def row(name: str, unit: str, read: Read, times: float | None = None) -> Row:
+        return lower(f"{what}: {name}", unit, read(ours), read(peer), times=times)
+
+    yield row("set applied to the last one made", "s", lambda one: one.made)
+    yield row("set applied to all provisioned", "s", lambda one: one.provisioned, TIMES)
+    yield row("set applied to all running with their Nodes", "s", lambda one: one.running, TIMES)
+    yield row("writes to the API server per Machine", "count", lambda one: one.writes_per_machine, TIMES)
+    for name in (name for name, *_ in COUNTED if name not in LEFT_OUT):
+        yield row(f"of them {name}", "count", lambda one, name=name: one.counted[name])  # type: ignore[misc]
+    yield lower(f"{what}: made beyond those asked for", "count", ours.surplus, peer.surplus, limit=0)
+
+
+def alone(ours: Result) -> Iterator[Row]:
+    """Of a cloud with its own SDK: what comes up, and what it costs to keep."""
+    what = f"{ours.plan.machines:,} Machines, {ours.plan.cloud}"
+    yield lower(f"{what}: set applied to all provisioned", "s", ours.provisioned)
+    yield lower(f"{what}: writes to the API server per Machine", "count", ours.writes_per_machine)
+    yield lower(f"{what}: processor time per Machine", "s", ours.cpu / ours.plan.machines)
+    yield lower(f"{what}: made beyond those asked for", "count", ours.surplus, limit=0)
+    if ours.idle is not None:
+        yield lower(f"{what}, nothing to do: share of a core", "%", ours.idle, limit=SHARE_LIMIT)
+    yield lower(f"{what}, nothing to do: memory", "MB", ours.resident, limit=MEMORY_LIMIT)
+
+
+def _told(one: Result) -> Result:
+    plan = one.plan
+    made = f"made {one.made:.1f}, provisioned {one.provisioned:.1f}, running {one.running:.1f} s"
+    wrote = f"{one.writes_per_machine:.1f} writes per Machine, {one.cpu:.1f} s of a core, {one.resident:.0f} MB"
+    print(f"machines: {plan.core} core, {plan.cloud}: {made}; {wrote}", file=sys.stderr, flush=True)
+    return one

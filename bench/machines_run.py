@@ -1,0 +1,174 @@
+"""One measurement of machines: `python -m bench.machines_run own|upstream sim|gcp COUNT [IDLE]` prints it as JSON.
+
+The control plane is fresh and the cluster's first machine is a Node before the clock starts; it starts when the
+MachineSet is applied. What was written is counted until every Machine runs and `AFTERWARDS` seconds more: work put off
+is not work saved.
+"""
+
+import asyncio
+import dataclasses
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from tools.control_plane.ports import free_ports
+from tools.control_plane.processes import Running
+from tools.gcp_server import GcpServer, GcpWorld
+
+from bench import live_run, machines_cluster
+from bench.live_cluster import until, writes
+from bench.live_process import Controller
+from bench.machines_cluster import COUNTED, FIRST, LEFT_OUT, SIM, SYSTEM, Shop, Site
+from bench.machines_watch import Seen, watched
+from dovetail.kube.client import Client
+
+AFTERWARDS: Final = 10.0
+READY_PATIENCE: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure: whose core, on which cloud, how many Machines, and for how long nothing afterwards."""
+
+    core: str
+    cloud: str
+    machines: int
+    idle: float = 0.0
+    patience: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one core needed for one set."""
+
+    plan: Plan
+    #: From applying the set until the last Machine is made, has its instance, and runs with its Node.
+    made: float
+    provisioned: float
+    running: float
+    #: Seconds of processor time of `dovetail machines`, and megabytes at the end.
+    cpu: float
+    resident: float
+    writes: dict[str, float]
+    #: Machines that were made beyond those asked for.
+    surplus: int = 0
+    #: Percent of a core, while nothing happens; None where it was not asked for.
+    idle: float | None = None
+
+    @property
+    def counted(self) -> dict[str, float]:
+        """Writes per Machine, by kind."""
+        return {name: count / self.plan.machines for name, count in self.writes.items() if name not in LEFT_OUT}
+
+    @property
+    def writes_per_machine(self) -> float:
+        return sum(self.counted.values())
+
+
+def measure(plan: Plan) -> Result:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
+    print(f"machines: {plan.core} core, {plan.cloud}, {plan.machines:,}", file=sys.stderr, flush=True)
+    with _shop(plan.cloud) as shop, machines_cluster.site(plan.core, shop) as site:
+        result = asyncio.run(_whole(site, plan))
+        fallen = site.plane.fallen()
+        assert not fallen, f"{fallen} ended during the measurement; see {site.logs}"
+        return result
+
+
+@contextmanager
+def _shop(cloud: str) -> Iterator[Shop]:
+    if cloud == SIM.name:
+        yield SIM
+        return
+    with GcpServer(GcpWorld(operation_seconds=0.5, boot_seconds=0.5)) as server:
+        yield machines_cluster.gcp(server.port)
+
+
+@contextmanager
+def _process(site: Site) -> Iterator[Controller]:
+    """`dovetail machines`, as an installation runs it but for the lease, which nobody else wants."""
+    metrics_port, health_port = free_ports(2)
+    told = {
+        "KUBECONFIG": str(site.kubeconfig),
+        "METRICS_PORT": str(metrics_port),
+        "HEALTH_PROBE_PORT": str(health_port),
+        "LEADER_ELECTION_NAMESPACE": SYSTEM,
+        "LOG_LEVEL": "info",
+        **site.shop.environment,
+    }
+    line = [sys.executable, "-m", "dovetail.main", "machines", "--cloud", site.shop.name, "--core", site.core]
+    running = Running("machines", line, site.logs / "machines.log", told)
+    try:
+        yield Controller(running, metrics_port, health_port)
+    finally:
+        running.stop()
+
+
+async def _whole(site: Site, plan: Plan) -> Result:
+    async def served() -> bool:
+        return machines_cluster.is_served(site)
+
+    await until(served, "definitions are served", READY_PATIENCE)
+    with _process(site) as one:
+
+        async def ready() -> bool:
+            return one.ready()
+
+        await until(ready, "dovetail machines is ready", READY_PATIENCE)
+        async with site.admin() as admin:
+            return await _measured(site, plan, one, admin)
+
+
+async def _measured(site: Site, plan: Plan, one: Controller, admin: Client) -> Result:
+    for kind, body in machines_cluster.grounds(site):
+        await admin.create(kind, body)
+    joining = None if site.shop is SIM else site.shop.kinds[0]
+    async with watched(admin, joining) as seen:
+
+        async def first() -> bool:
+            return FIRST in seen.noted
+
+        await until(first, "the first machine has a Node", READY_PATIENCE)
+        wrote, used = await writes(admin, COUNTED), one.cpu_seconds()
+        bodies = list(machines_cluster.workers(site.shop, plan.machines))
+        for kind, body in bodies[:-1]:
+            await admin.create(kind, body)
+        began = time.monotonic()
+        await admin.create(*bodies[-1])
+        await _filled(seen, plan, one)
+        await asyncio.sleep(AFTERWARDS)
+        used = one.cpu_seconds() - used
+        after = await writes(admin, COUNTED)
+        idle = await live_run.idle_share(one, plan.idle) if plan.idle else None
+    return Result(
+        plan=plan,
+        made=max(seen.created.values()) - began,
+        provisioned=max(seen.provisioned.values()) - began,
+        running=max(seen.running.values()) - began,
+        cpu=used,
+        resident=one.memory("VmRSS"),
+        writes={name: after[name] - wrote[name] for name in after},
+        surplus=len(seen.created) - plan.machines,
+        idle=idle,
+    )
+
+
+async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
+    deadline = time.monotonic() + plan.patience
+    while len(seen.running) < plan.machines:
+        assert not one.running.ended(), f"it ended; its log closes with:\n{one.running.last_words()}"
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{plan}: {seen.summary()} after {plan.patience:.0f} s")
+        await asyncio.sleep(0.2)
+
+
+if __name__ == "__main__":
+    core, cloud, count, *rest = sys.argv[1:]
+    found = measure(Plan(core, cloud, int(count), idle=float(rest[0]) if rest else 0.0))
+    shown = {**dataclasses.asdict(found), "per machine": found.counted, "writes per machine": found.writes_per_machine}
+    print(json.dumps(shown, indent=1))
