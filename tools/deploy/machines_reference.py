@@ -51,10 +51,10 @@ infrastructure is; bootstrap data comes from `spec.bootstrap.dataSecretName`.
 
 | condition | of | is False or Unknown where |
 |---|---|---|
-| `InstanceReady` | an infrastructure machine | it has no instance that runs; Unknown while its cloud cannot be asked, `CloudNotAnswering` |
-| `Ready` | the same | the same, but what runs stays ready while its cloud cannot be asked |
-| `Permitted` | the same | a control plane runs on spot already; it is told of, and not ended. Otherwise it is not there |
-| `MachinesCreated` | a MachineSet | machines are missing and cannot be made; it says why. Otherwise it is not there |
+| `InstanceReady` | an infrastructure machine | no instance runs; Unknown while its cloud cannot be asked |
+| `Ready` | the same | no instance runs; what ran stays ready while its cloud cannot be asked |
+| `Permitted` | the same | a control plane runs on spot already: told of, and not ended. Otherwise not there |
+| `MachinesCreated` | a MachineSet | machines are missing and cannot be made; it says why. Otherwise not there |
 | `RemediationBackoff` | a MachineHealthCheck | (True) machines fail before they are nodes, and the next one waits |
 
 A MachineSet with `bootstrap.configRef` is refused by that condition under our core: nobody makes the data.
