@@ -1,9 +1,9 @@
-"""The real control plane for whoever asks: started once in a run, owned by one worker, and never quietly absent.
+"""The real control plane for whoever asks: started once by a worker, and never quietly absent.
 
-A test asks with the `control_plane` fixture. All such tests form one group, so that with several workers (`--dist
-loadgroup`) one of them starts it and runs them; without groups each worker that needs one has its own. Where it cannot
-be had they are skipped and the run says so in one line; with DOVETAIL_REQUIRE_CONTROL_PLANE=1 they fail instead, and so
-does a run in which no test passed that had an answer from it.
+A test asks with the `control_plane` fixture. Such tests form two groups, those that ask much and those under `live`
+that wait much, so that with two workers (`--dist loadgroup`) each has one of them and starts its own; without groups
+every worker that needs one does. Where it cannot be had they are skipped and the run says so in one line; with
+DOVETAIL_REQUIRE_CONTROL_PLANE=1 they fail instead, and so does a run in which no test passed that had an answer.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tools.control_plane.start import ControlPlane
 
 REQUIRE = "DOVETAIL_REQUIRE_CONTROL_PLANE"
 GROUP = "control-plane"
+LIVE_GROUP = "control-plane-live"
 EVIDENCE = "control-plane-version"
 ABSENT = "no real control plane here"
 LOGS = Path(__file__).resolve().parents[1] / "build" / "control-plane"
@@ -73,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     # Not in pytest_collection_modifyitems: there the workers have read the groups already.
     if "shared_control_plane" in getattr(item, "fixturenames", ()) and item.get_closest_marker("xdist_group") is None:
-        item.add_marker(pytest.mark.xdist_group(GROUP))
+        item.add_marker(pytest.mark.xdist_group(LIVE_GROUP if "live" in item.path.parts else GROUP))
 
 
 class Witness:
@@ -102,7 +103,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if skipped := config.stash[SKIPPED]:
         terminalreporter.write_line(f"{len(skipped)} TESTS SKIPPED: {skipped[0].splitlines()[0]}", red=True, bold=True)
-    if len(config.stash[USED]) > 1:
+    if len(config.stash[USED]) > len((GROUP, LIVE_GROUP)):
         # Correct but wasteful. `--dist loadgroup` does nothing with pytest 9.2 and pytest-xdist 3.8.
         owners = ", ".join(sorted(config.stash[USED]))
         terminalreporter.write_line(f"every worker started a control plane of its own: {owners}", yellow=True)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.control_plane_plugin import ABSENT, GROUP, required
+from tests.control_plane_plugin import ABSENT, LIVE_GROUP, required
 from tests.live import machine_shops
 from tests.live.machine_shops import Shop
 from tests.live.real_machines import SYSTEM, Machinery, machinery
@@ -30,7 +30,7 @@ from dovetail.api import kinds
 from dovetail.api.install.machines import MachinesInstallation
 from dovetail.core.machines import names
 
-pytestmark = pytest.mark.xdist_group(GROUP)
+pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
 
 
 @pytest.fixture(scope="module")
