@@ -18,7 +18,8 @@ def test_the_page_is_what_the_tests_say():
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run python -m tools.requirements"
 
 
-def test_the_risk_of_control_planes_on_spot_is_documented_R37():
+def test_the_risk_of_control_planes_on_spot_is_documented():
+    """R37."""
     words = (page.ROOT / "docs" / "why" / "cluster-api.md").read_text(encoding="utf-8")
     assert "etcd" in words.split("## Control planes", 1)[1].split("\n## ", 1)[0]
 

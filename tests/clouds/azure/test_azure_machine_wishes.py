@@ -70,7 +70,8 @@ def test_R28_a_price_that_buys_nothing_is_refused(bad: str):
         sent(spotVMOptions={"maxPrice": bad})
 
 
-def test_R27_the_policy_is_the_users_and_delete_where_the_disk_is_ephemeral():
+def test_the_policy_is_the_users_and_delete_where_the_disk_is_ephemeral():
+    """R27."""
     local = {"osType": "Linux", "diffDiskSettings": {"option": "Local", "placement": "ResourceDisk"}}
     assert properties(spotVMOptions={"evictionPolicy": "Delete"})["evictionPolicy"] == "Delete"
     asked = properties(spotVMOptions={}, osDisk=local)
