@@ -7,7 +7,7 @@ shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -103,6 +103,22 @@ class Affinity:
 NO_AFFINITY: Final = Affinity()
 
 
+class Kinship:
+    """What a shape asks of nodes and of other pods, apart from room: what kin have in common."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, *parts: object) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Kinship) and self._parts == other._parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Everything about a pod that scheduling can see.
@@ -125,6 +141,28 @@ class Shape:
     volumes: Volumes = NO_VOLUMES
     priority: int = 0
     problem: str | None = None
+    #: Asked for in every plan, so worked out once: the kinship, and the hash of it all.
+    kinship: Kinship = field(init=False, compare=False, repr=False)
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kinship = Kinship(
+            self.namespace,
+            self.selector,
+            self.terms,
+            self.preferred,
+            self.tolerations,
+            self.spread,
+            self.near,
+            self.apart,
+            self.ports,
+            self.volumes,
+        )
+        object.__setattr__(self, "kinship", kinship)
+        object.__setattr__(self, "_hash", hash((kinship, self.labels, self.requests, self.priority, self.problem)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 #: Owners whose pods come and go with their node: daemons, and the mirrors of static pods.

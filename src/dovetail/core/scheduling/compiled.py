@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
 from dovetail.core.nodes import Node
-from dovetail.core.pods import Pod, PodState, Shape
+from dovetail.core.pods import Kinship, Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
-from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, Turn, kin_key
+from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, Turn
 from dovetail.core.scheduling.groups import GroupKey
 from dovetail.core.scheduling.index import PoolIndex, bits
 from dovetail.core.scheduling.levels import Levels
@@ -50,13 +50,11 @@ class Compiled:
 
     def _meet(self) -> None:
         """Begin to know the shapes."""
-        self._kin: dict[tuple[object, ...], Kin] = {}
-        #: By identity, as hashing a shape is slow; shapes are kept, so that an identity stays its own.
-        self._kin_of = {id(pods[0].shape): self._kin_like(pods[0].shape) for pods in self._waiting}
-        self._known: dict[int, Known] = {}
-        self._kept: list[Shape] = []
+        self._kin: dict[Kinship, Kin] = {}
+        for pods in self._waiting:
+            self._kin_like(pods[0].shape)
+        self._known: dict[Shape, Known] = {}
         self._families: dict[tuple[Kin, Face], Family] = {}
-        self._members: dict[tuple[object, ...], Known] = {}
         self._sizes: dict[Resources, Size] = {}
         self._turns: dict[Turn, Turn] = {}
         self._demands: dict[tuple[str, ...], dict[Size, Demands]] = {}
@@ -108,19 +106,12 @@ class Compiled:
 
     def known(self, shape: Shape) -> Known:
         """A shape looked up."""
-        found = self._known.get(id(shape))
+        found = self._known.get(shape)
         if found is None:
-            kin = self._kin_of.get(id(shape)) or self._kin_like(shape)
             size = self._sizes.get(shape.requests)
             if size is None:
                 size = self._sizes[shape.requests] = Size(shape.requests)
-            member = (kin, shape.labels, size, shape.priority, shape.problem)
-            found = self._members.get(member)
-            if found is None:
-                found = self._members[member] = Known(shape, self._family(shape, kin), size, self._turns)
-            else:
-                self._kept.append(shape)
-            self._known[id(shape)] = found
+            found = self._known[shape] = Known(shape, self._family(shape), size, self._turns)
         return found
 
     def rungs(self, shape: Shape) -> tuple[Terms, ...]:
@@ -128,14 +119,13 @@ class Compiled:
         return self.known(shape).family.rungs
 
     def _kin_like(self, shape: Shape) -> Kin:
-        key = kin_key(shape)
-        found = self._kin.get(key)
+        found = self._kin.get(shape.kinship)
         if found is None:
-            found = self._kin[key] = Kin(shape)
+            found = self._kin[shape.kinship] = Kin(shape)
         return found
 
-    def _family(self, shape: Shape, kin: Kin) -> Family:
-        face = self.topology.face(shape)
+    def _family(self, shape: Shape) -> Family:
+        kin, face = self._kin_like(shape), self.topology.face(shape)
         found = self._families.get((kin, face))
         if found is None:
             if not kin.rungs:
@@ -223,12 +213,12 @@ def _bears_on_more(pod: Pod, problem: Problem) -> bool:
 
 
 def _by_shape(pods: Iterable[Pod]) -> list[list[Pod]]:
-    """Pods whose shape is the same object, together."""
-    found: dict[int, list[Pod]] = {}
+    """Pods of the same shape, together."""
+    found: dict[Shape, list[Pod]] = {}
     for pod in pods:
-        key = id(pod.shape)
-        if key in found:
-            found[key].append(pod)
+        alike = found.get(pod.shape)
+        if alike is None:
+            found[pod.shape] = [pod]
         else:
-            found[key] = [pod]
+            alike.append(pod)
     return list(found.values())

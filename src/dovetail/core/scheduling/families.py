@@ -104,20 +104,3 @@ class Known:
         self.size = size
         turn = (-shape.priority, size.cpu, size.memory, family.kin.shares)
         self.turn = turns.setdefault(turn, turn)
-
-
-def kin_key(shape: Shape) -> tuple[object, ...]:
-    """What kin have in common; what most of them lack is left to be told by a None."""
-    near, apart, volumes = shape.near, shape.apart, shape.volumes
-    return (
-        shape.namespace,
-        shape.selector if len(shape.selector) else None,
-        shape.terms,
-        shape.preferred,
-        shape.tolerations,
-        shape.spread,
-        near if near.required or near.preferred else None,
-        apart if apart.required or apart.preferred else None,
-        shape.ports,
-        volumes if volumes.places or volumes.attached else None,
-    )
