@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from typing import Any
 from xml.sax.saxutils import escape
 
 from flask import request
 from moto.core.responses import BaseResponse
-from tools.aws_server.world import WORLD, Cut, Fault, Hold, Nonsense, Refuse
+from tools.aws_server.world import WORLD, Cut, Fault, Hold, Nonsense, Refuse, Without
 
 Raw = tuple[int, dict[str, str], str]
 _HELD_SECONDS = 10.0
@@ -25,9 +26,7 @@ def _watched(response: Any) -> Any:
     refusal = before(fault, response.boto3_service_name)
     if refusal is not None:
         return refusal
-    answer = _call_action(response)
-    after(fault)
-    return answer
+    return after(fault, _call_action(response))
 
 
 def before(fault: Fault | None, service: str) -> Raw | None:
@@ -45,9 +44,16 @@ def before(fault: Fault | None, service: str) -> Raw | None:
     return None
 
 
-def after(fault: Fault | None) -> None:
-    if isinstance(fault, Cut):
-        _cut()
+def after(fault: Fault | None, answer: Any) -> Any:
+    """What is answered when it was done."""
+    match fault:
+        case Cut():
+            _cut()
+        case Without(element):
+            status, headers, body = answer
+            text = body.decode() if isinstance(body, bytes) else body
+            return status, headers, re.sub(rf"<{element}>.*?</{element}>", "", text, flags=re.DOTALL)
+    return answer
 
 
 def _cut() -> None:

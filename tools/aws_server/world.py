@@ -47,7 +47,14 @@ class Hold:
     release: threading.Event
 
 
-Fault = Refuse | Cut | Nonsense | Hold
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Leave every element of this name out of an answer in XML."""
+
+    element: str
+
+
+Fault = Refuse | Cut | Nonsense | Hold | Without
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pytest
 from tools.aws_server.reservations import reserve
 from tools.aws_server.world import Cut, Hold, Nonsense, Refuse
 
-from dovetail.clouds.aws import calls
+from dovetail.clouds.aws import calls, wholeness
 from dovetail.clouds.aws.access import Access, Counts, Pace
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.errors import code_of
@@ -272,3 +272,43 @@ def test_every_call_is_one_the_sdk_knows(aws_server: Any) -> None:
             assert call.listed in operation.output_shape.members, call
         if call.page_size:
             assert {"MaxResults", "MaxItems"} & operation.input_shape.members.keys(), call
+
+
+@pytest.mark.parametrize("call", [one for one in calls.EVERY if one.told], ids=lambda one: one.name)
+def test_what_an_answer_must_say_is_what_the_sdk_calls_it(call: calls.Call) -> None:
+    import botocore.session
+
+    operation = botocore.session.get_session().get_service_model(call.service).operation_model(call.name)
+    for path in call.told:
+        shape = operation.output_shape
+        if call.listed:
+            shape = shape.members[call.listed].member
+        for name in path.split("."):
+            shape = shape.members[name.removesuffix("[]")]
+            if name.endswith("[]"):
+                shape = shape.member
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "lacks"),
+    [
+        (calls.DESCRIBE_SUBNETS, {"Subnets": [{"SubnetId": "s", "AvailabilityZone": "a"}]}, ""),
+        (calls.DESCRIBE_SUBNETS, {}, ""),
+        (calls.DESCRIBE_SUBNETS, {"Subnets": [{"SubnetId": "s"}]}, "AvailabilityZone"),
+        (calls.DESCRIBE_SUBNETS, {"Subnets": [{"SubnetId": "", "AvailabilityZone": "a"}]}, "SubnetId"),
+        (calls.DESCRIBE_INSTANCES, {"Reservations": [{}]}, ""),
+        (
+            calls.DESCRIBE_INSTANCES,
+            {"Reservations": [{"Instances": [{"InstanceId": "i"}, {}]}]},
+            "Instances.InstanceId",
+        ),
+        (
+            calls.TERMINATE_INSTANCES,
+            {"TerminatingInstances": [{"InstanceId": "i", "CurrentState": None}]},
+            "TerminatingInstances.CurrentState.Name",
+        ),
+        (calls.GET_PROFILE, {}, "InstanceProfile.InstanceProfileName"),
+    ],
+)
+def test_an_answer_lacks_what_it_must_say_and_does_not(call: calls.Call, answer: dict[str, Any], lacks: str) -> None:
+    assert wholeness.lacking(call, answer) == lacks

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.clouds.aws.classes import DISCOVERY, HOME, Desk, assert_a_sentence, is_ready, node_class, said, sat
 from tools.aws_server import Account, AwsServer
-from tools.aws_server.world import Refuse
+from tools.aws_server.world import Refuse, Without
 
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.port import Misconfigured, NoCapacity, Unavailable
@@ -61,6 +61,29 @@ def test_what_is_not_there_is_named_and_other_classes_are_untouched(
             desk.resolver.resolved(desk.ref())
         assert is_ready(await desk.look(name="other"))
         assert desk.resolver.resolved(desk.ref("other"))
+
+    sat(aws_server, scenario)
+
+
+@pytest.mark.parametrize(
+    ("action", "element", "type_", "names"),
+    [
+        ("DescribeSubnets", "subnetId", "SubnetsReady", "DescribeSubnets gave an answer without SubnetId"),
+        ("DescribeSecurityGroups", "groupId", "SecurityGroupsReady", "without GroupId"),
+        ("DescribeImages", "imageId", "AMIsReady", "without ImageId"),
+    ],
+)
+def test_an_answer_that_lacks_what_matters_is_told_and_passes(
+    aws_server: AwsServer, aws_account: Account, action: str, element: str, type_: str, names: str
+) -> None:
+    async def scenario(desk: Desk) -> None:
+        aws_server.world.fail_always(action, Without(element))
+        report = await desk.look(node_class(aws_account))
+        assert said(report, type_).status != "True"
+        assert names in said(report, type_).message
+        assert_a_sentence(said(report, type_))
+        aws_server.world.fail_always(action, None)
+        assert is_ready(await desk.look())
 
     sat(aws_server, scenario)
 

@@ -19,6 +19,7 @@ Talking to AWS, from the bottom:
     calls         every call there is, as values: service, pages, deadline, whether it may be repeated
     access        region and endpoint, who watches (`Watch`), where time comes from
     errors        one table from AWS's codes to the errors of `clouds.port`; `code_of` tells the code again
+    wholeness     whether an answer says what it must; one that does not is no answer
     models        AWS's descriptions of its services, cut to those calls;  reading   long answers, beside the loop
     client        `Aws`: `ask(call, **request)`, `all(call, …)` for pages, `may(call, …)` for dry runs; imports
                   the SDK, and nobody else does

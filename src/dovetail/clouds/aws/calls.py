@@ -30,6 +30,8 @@ class Call:
     seconds: float = READ_SECONDS
     #: The action IAM asks for, where it has another name than the call.
     action: str = ""
+    #: What every listed item, or the answer itself, must say to be of any use; `[]` stands for each of a list.
+    told: tuple[str, ...] = ()
 
     @property
     def permission(self) -> str:
@@ -40,26 +42,34 @@ class Call:
 DESCRIBE_INSTANCE_TYPES: Final = Call("ec2", "DescribeInstanceTypes", "InstanceTypes", 100)
 DESCRIBE_TYPE_OFFERINGS: Final = Call("ec2", "DescribeInstanceTypeOfferings", "InstanceTypeOfferings", 1000)
 DESCRIBE_ZONES: Final = Call("ec2", "DescribeAvailabilityZones", "AvailabilityZones")
-DESCRIBE_SUBNETS: Final = Call("ec2", "DescribeSubnets", "Subnets", 500)
-DESCRIBE_SECURITY_GROUPS: Final = Call("ec2", "DescribeSecurityGroups", "SecurityGroups", 500)
-DESCRIBE_IMAGES: Final = Call("ec2", "DescribeImages", "Images", 1000)
-DESCRIBE_TEMPLATES: Final = Call("ec2", "DescribeLaunchTemplates", "LaunchTemplates", 200)
+DESCRIBE_SUBNETS: Final = Call("ec2", "DescribeSubnets", "Subnets", 500, told=("SubnetId", "AvailabilityZone"))
+DESCRIBE_SECURITY_GROUPS: Final = Call("ec2", "DescribeSecurityGroups", "SecurityGroups", 500, told=("GroupId",))
+DESCRIBE_IMAGES: Final = Call("ec2", "DescribeImages", "Images", 1000, told=("ImageId",))
+DESCRIBE_TEMPLATES: Final = Call("ec2", "DescribeLaunchTemplates", "LaunchTemplates", 200, told=("LaunchTemplateName",))
 CREATE_TEMPLATE: Final = Call("ec2", "CreateLaunchTemplate")
 DELETE_TEMPLATE: Final = Call("ec2", "DeleteLaunchTemplate")
 CREATE_FLEET: Final = Call("ec2", "CreateFleet", seconds=FLEET_SECONDS)
 RUN_INSTANCES: Final = Call("ec2", "RunInstances", repeat=False)
-DESCRIBE_INSTANCES: Final = Call("ec2", "DescribeInstances", "Reservations", 1000)
-TERMINATE_INSTANCES: Final = Call("ec2", "TerminateInstances")
+DESCRIBE_INSTANCES: Final = Call("ec2", "DescribeInstances", "Reservations", 1000, told=("Instances[].InstanceId",))
+TERMINATE_INSTANCES: Final = Call(
+    "ec2", "TerminateInstances", told=("TerminatingInstances[].InstanceId", "TerminatingInstances[].CurrentState.Name")
+)
 REBOOT_INSTANCES: Final = Call("ec2", "RebootInstances", repeat=False)
 CREATE_TAGS: Final = Call("ec2", "CreateTags")
 DESCRIBE_SPOT_PRICES: Final = Call("ec2", "DescribeSpotPriceHistory", "SpotPriceHistory", 2000)
-DESCRIBE_RESERVATIONS: Final = Call("ec2", "DescribeCapacityReservations", "CapacityReservations", 1000)
-DESCRIBE_PLACEMENT_GROUPS: Final = Call("ec2", "DescribePlacementGroups", "PlacementGroups")
+DESCRIBE_RESERVATIONS: Final = Call(
+    "ec2",
+    "DescribeCapacityReservations",
+    "CapacityReservations",
+    1000,
+    told=("CapacityReservationId", "InstanceType", "AvailabilityZone"),
+)
+DESCRIBE_PLACEMENT_GROUPS: Final = Call("ec2", "DescribePlacementGroups", "PlacementGroups", told=("GroupId",))
 DESCRIBE_INSTANCE_STATUS: Final = Call("ec2", "DescribeInstanceStatus", "InstanceStatuses", 1000)
-GET_PROFILE: Final = Call("iam", "GetInstanceProfile")
+GET_PROFILE: Final = Call("iam", "GetInstanceProfile", told=("InstanceProfile.InstanceProfileName",))
 CREATE_PROFILE: Final = Call("iam", "CreateInstanceProfile")
 DELETE_PROFILE: Final = Call("iam", "DeleteInstanceProfile")
-LIST_PROFILES: Final = Call("iam", "ListInstanceProfiles", "InstanceProfiles", 1000)
+LIST_PROFILES: Final = Call("iam", "ListInstanceProfiles", "InstanceProfiles", 1000, told=("InstanceProfileName",))
 ADD_ROLE: Final = Call("iam", "AddRoleToInstanceProfile")
 REMOVE_ROLE: Final = Call("iam", "RemoveRoleFromInstanceProfile")
 GET_PARAMETER: Final = Call("ssm", "GetParameter")

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final, Self
 
-from dovetail.clouds.aws import calls
+from dovetail.clouds.aws import calls, wholeness
 from dovetail.clouds.aws.access import Access, Counts, Pace, Watch
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.errors import DRY_RUN, Refusal, code_of, sorted_out
@@ -112,7 +112,11 @@ class Aws:
         try:
             async with asyncio.timeout(max(0.001, end - began)):
                 client = await self._client(call.service)
-                return await self._sdk.made(client, call, request)
+                answer = await self._sdk.made(client, call, request)
+                lacking = wholeness.lacking(call, answer)
+                if lacking:
+                    raise Unavailable(f"{call.service} {call.name} gave an answer without {lacking}")
+                return answer
         except TimeoutError:
             code = "Timeout"
             raise Unavailable(f"{call.service} {call.name} was not answered within {call.seconds:g} s") from None
