@@ -156,10 +156,10 @@ async def alongside(*watchers: Coroutine[Any, Any, None]) -> AsyncIterator[None]
 async def _follow(client: Client, kind: Kind, sink: Sink) -> None:
     """List and watch; a watch that ends is begun anew with another list, and nothing is missed but a moment."""
     while True:
-        listed = await client.list(kind, into=_Object)
-        for one in listed.items:
-            sink(one, time.monotonic())
         try:
+            listed = await client.list(kind, into=_Object)
+            for one in listed.items:
+                sink(one, time.monotonic())
             version = listed.resource_version
             async for batch in client.watch_batches(kind, resource_version=version, timeout=_HOURS, bookmarks=False):
                 now = time.monotonic()
@@ -167,3 +167,4 @@ async def _follow(client: Client, kind: Kind, sink: Sink) -> None:
                     sink(_decode(line).object, now)
         except KubeError as failed:
             print(f"live: the watch of {kind.plural} broke off: {failed}", file=sys.stderr)
+            await asyncio.sleep(1.0)
