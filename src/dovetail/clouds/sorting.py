@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from dovetail.clouds.pricelist import PriceList
+from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.hardware import Hardware
+from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering
 from dovetail.core.errors import BadField, BadInput, BadValue
+from dovetail.core.labels import Dialect
 
 W = TypeVar("W")
 Read = tuple[Hardware, tuple[Offering, ...]]
+
+
+class Answered(Protocol):
+    """What the answers of every cloud have beside its types."""
+
+    @property
+    def region(self) -> str: ...
+    @property
+    def prices(self) -> PriceList: ...
+    @property
+    def problems(self) -> tuple[BadField, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +36,18 @@ class Sorted:
     hardware: tuple[Hardware, ...]
     offerings: dict[str, tuple[Offering, ...]]
     problems: tuple[BadField, ...]
+
+    def listing(self, cloud: str, answers: Answered, rules: NodeRules, dialect: Dialect) -> Listing:
+        return Listing(
+            cloud=cloud,
+            region=answers.region,
+            hardware=self.hardware,
+            offerings=self.offerings,
+            list_prices=dict(answers.prices.on_demand),
+            rules=rules,
+            dialect=dialect,
+            problems=(*answers.problems, *self.problems),
+        )
 
 
 def sorted_types(wire: Iterable[W], source: str, name: Callable[[W], str], read: Callable[[W], Read]) -> Sorted:

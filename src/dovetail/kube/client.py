@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -34,7 +34,7 @@ from dovetail.kube.counts import Counts
 from dovetail.kube.errors import StreamCut, TooLarge
 from dovetail.kube.fairness import Level
 from dovetail.kube.lines import Lines
-from dovetail.kube.lists import Listed, OnBad, Page
+from dovetail.kube.lists import Listed, Page, Selection
 from dovetail.kube.paging import paged
 from dovetail.kube.patches import Body, Patch
 from dovetail.kube.transport import Options, Transport
@@ -43,6 +43,8 @@ T = TypeVar("T")
 Object = dict[str, Any]
 Batch = list[bytes]
 
+#: Objects a page, as kubectl asks for them.
+_PAGE: Final = 500
 #: A page of a list may be tens of megabytes from a busy server.
 _LIST_TOTAL: Final = 300.0
 #: How much longer than it was told to last a watch may be silent before it counts as dead.
@@ -100,29 +102,14 @@ class Client:
         return lists.decoded(await self._send(call), into, call.asked)
 
     @overload
-    async def list(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        on_bad: OnBad | None = None,
-    ) -> Listed[Object]: ...
+    async def list(self, kind: Kind, namespace: str = "", **selection: Unpack[Selection]) -> Listed[Object]: ...
     @overload
     async def list(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        on_bad: OnBad | None = None,
-        into: type[T],
+        self, kind: Kind, namespace: str = "", *, into: type[T], **selection: Unpack[Selection]
     ) -> Listed[T]: ...
-    async def list(self, kind: Kind, namespace: str = "", *, into: Any = dict, **selection: Any) -> Listed[Any]:
+    async def list(
+        self, kind: Kind, namespace: str = "", *, into: Any = dict, **selection: Unpack[Selection]
+    ) -> Listed[Any]:
         """All of it, at one version."""
         items: list[Any] = []
         version = ""
@@ -135,51 +122,29 @@ class Client:
 
     @overload
     def pages(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        on_bad: OnBad | None = None,
+        self, kind: Kind, namespace: str = "", **selection: Unpack[Selection]
     ) -> AsyncGenerator[Page[Object], None]: ...
     @overload
     def pages(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        on_bad: OnBad | None = None,
-        into: type[T],
+        self, kind: Kind, namespace: str = "", *, into: type[T], **selection: Unpack[Selection]
     ) -> AsyncGenerator[Page[T], None]: ...
     def pages(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        on_bad: OnBad | None = None,
-        into: Any = dict,
+        self, kind: Kind, namespace: str = "", *, into: Any = dict, **selection: Unpack[Selection]
     ) -> AsyncGenerator[Page[Any], None]:
         """Page by page, all of one version (`paging`). Where a page is `first`, those before it are void. Items that
         cannot be decoded go to `on_bad`; without it they make the list fail."""
         asked = asked_of("list", kind, namespace, "")
+        chosen = {"labelSelector": selection.get("labels", ""), "fieldSelector": selection.get("fields", "")}
 
         def fetch(token: str, most: int) -> Coroutine[Any, Any, bytes]:
-            query = {"labelSelector": labels, "fieldSelector": fields, "continue": token, "limit": str(most or "")}
+            query = {**chosen, "continue": token, "limit": str(most or "")}
             call = call_for("list", "GET", kind, (namespace, ""), query=query, repeatable=True, total=_LIST_TOTAL)
             return self._send(call)
 
         def decode(body: bytes) -> lists.WireList[Any]:
-            return lists.decoded_list(body, into, on_bad, asked)
+            return lists.decoded_list(body, into, selection.get("on_bad"), asked)
 
-        return paged(fetch, decode, limit)
+        return paged(fetch, decode, selection.get("limit", _PAGE))
 
     async def create(self, kind: Kind, obj: Body, namespace: str = "", *, dry_run: bool = False) -> Object:
         body = _encode(obj)

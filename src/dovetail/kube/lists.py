@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypedDict, TypeVar
 
 import msgspec
 
@@ -19,6 +19,15 @@ T = TypeVar("T")
 #: Told of an item that cannot be decoded: its namespace/name, and a sentence.
 OnBad = Callable[[str, str], None]
 _NAMELESS: Final = "(an object without a name)"
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a kind, how many a page (500), and who hears of those that cannot be decoded."""
+
+    labels: str
+    fields: str
+    limit: int
+    on_bad: OnBad | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, Unpack
 
 import msgspec
 from msgspec import Raw
@@ -34,7 +34,7 @@ from dovetail.kube.answers import error_of_status
 from dovetail.kube.clock import Clock
 from dovetail.kube.decoding import BOOKMARK, DELETED, ERROR, MISFITS, Codec
 from dovetail.kube.errors import Expired, KubeError, StreamCut, UnknownKind
-from dovetail.kube.lists import Page
+from dovetail.kube.lists import Page, Selection
 from dovetail.kube.retry import Patience
 from dovetail.kube.store import Kept, Key, Version
 
@@ -59,14 +59,7 @@ class Source(Protocol):
     """The part of the client that is needed here."""
 
     def pages(
-        self,
-        kind: Kind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        into: type[Raw],
+        self, kind: Kind, namespace: str = "", *, into: type[Raw], **selection: Unpack[Selection]
     ) -> AsyncGenerator[Page[Raw], None]: ...
 
     def watch_batches(

@@ -62,16 +62,7 @@ def listing_of(answers: Answers, options: LoadOptions = DEFAULTS) -> Listing:
         lambda one: one.instance_type,
         lambda one: (reading.hardware(one), sorted_offerings(reading.rows(one))),
     )
-    return Listing(
-        cloud="aws",
-        region=answers.region,
-        hardware=found.hardware,
-        offerings=found.offerings,
-        list_prices=dict(answers.prices.on_demand),
-        rules=RULES,
-        dialect=aws_labels.DIALECT,
-        problems=(*answers.problems, *found.problems),
-    )
+    return found.listing("aws", answers, RULES, aws_labels.DIALECT)
 
 
 def refusal(one: TypeAnswer) -> str | None:

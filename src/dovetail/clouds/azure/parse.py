@@ -71,16 +71,7 @@ def listing_of(answers: Answers, options: LoadOptions = DEFAULTS) -> Listing:
     reading = _Reading(answers, options)
     here = (sku for sku in answers.skus if sku.resource_type == "virtualMachines" and reading.is_here(sku))
     found = sorted_types(here, answers.source, lambda sku: sku.name, reading.size)
-    return Listing(
-        cloud="azure",
-        region=answers.region,
-        hardware=found.hardware,
-        offerings=found.offerings,
-        list_prices=dict(answers.prices.on_demand),
-        rules=RULES,
-        dialect=azure_labels.DIALECT,
-        problems=(*answers.problems, *found.problems),
-    )
+    return found.listing("azure", answers, RULES, azure_labels.DIALECT)
 
 
 def capabilities(sku: Sku) -> dict[str, str]:

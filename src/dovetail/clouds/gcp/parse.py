@@ -60,16 +60,7 @@ def listing_of(answers: Answers, options: LoadOptions = DEFAULTS) -> Listing:
         lambda one: one.name,
         lambda one: (reading.hardware(one), sorted_offerings(reading.rows(one))),
     )
-    return Listing(
-        cloud="gcp",
-        region=answers.region,
-        hardware=found.hardware,
-        offerings=found.offerings,
-        list_prices=dict(answers.prices.on_demand),
-        rules=RULES,
-        dialect=gcp_labels.DIALECT,
-        problems=(*answers.problems, *found.problems),
-    )
+    return found.listing("gcp", answers, RULES, gcp_labels.DIALECT)
 
 
 def devices_of(one: MachineType) -> Resources:
