@@ -148,3 +148,23 @@ def test_a_node_in_a_full_reservation_goes_first_when_the_gate_is_on() -> None:
     assert [one.decision for one in found.commands] == [Decision.TERMINATE_FIRST]
     assert found.commands[0].replacements == ()
     assert found.commands[0].why == "no-reserved-capacity"
+
+
+def test_a_node_stays_though_its_gate_is_on_where_no_slot_would_help_it() -> None:
+    picky = pods("gpu", selector=Requirements([is_in("example.com/gpu", "yes")]))
+    gpu = {"example.com/gpu": "yes"}
+    outside = drifted("a", pods=picky, labels=gpu)
+    found = only_drift(outside, gates=Gates(terminate_first_drift=True))
+    assert (said(found), found.method_refusals["a"].code) == ([], Code.UNSCHEDULABLE)
+    inside = drifted("a", pods=picky, capacity_type=labels.RESERVED, labels={RESERVATION: "cr-1", **gpu}, types=FULL)
+    pool = policy("pool", ONLY_RESERVED, consolidate_after=None)
+    found = decided(inside, pools=[pool], types=FULL, gates=Gates(terminate_first_drift=True))
+    assert (said(found), found.method_refusals["a"].code) == ([], Code.UNSCHEDULABLE)
+
+
+def test_a_node_that_could_go_alone_waits_for_those_that_take_the_last_room() -> None:
+    pool = policy("pool", ONLY_RESERVED, consolidate_after=None)
+    both = (drifted("a", pods=pods("web", 7)), drifted("b", pods=pods("db", 7)))
+    found = decided(*both, pools=[pool], types=(reserved(TYPES[1], 1),))
+    assert said(found) == ["replace a -> m4"]
+    assert found.method_refusals["b"].code is Code.NOT_CHOSEN

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.core.lifecycle.claims import START, amounts, claim, node
+from dataclasses import replace
+
+from tests.core.lifecycle.claims import CLASS, START, amounts, claim, node
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Status
-from dovetail.core.effects import Count, Delete, Effect, Health, Launch, SaveClaim, SaveNode, Say, Step
+from dovetail.core.effects import Count, Delete, Effect, Health, Launch, Ref, SaveClaim, SaveNode, Say, Step
 from dovetail.core.instances import ClassNotReady, Instance, LaunchProblem, NoCapacity
 from dovetail.core.lifecycle import launch, progress
 from dovetail.core.nodeclaims import (
@@ -100,6 +102,13 @@ def test_any_other_failure_is_written_down_and_tried_again():
     assert step.again
 
 
+def test_pods_that_were_to_get_the_machine_hear_that_it_was_not_bought():
+    waiting = Ref("Pod", "web-1", "web-uid", "default")
+    step = launch.refused(claim(), NoCapacity("sold out"), START, [waiting])
+    heard = [effect for effect in step.effects if isinstance(effect, Say) and effect.about == waiting]
+    assert [one.message for one in heard] == ["NodeClaim general-1 nominated for this pod failed to launch: sold out"]
+
+
 # ---- registration and initialization
 
 
@@ -170,6 +179,46 @@ def test_what_keeps_a_node_from_being_used_is_named():
     )
     wants_gpu = claim(true=(LAUNCHED, REGISTERED), requests=amounts(**{"nvidia.com/gpu": "1"}))
     assert waiting_for(wants_gpu, node(taints=())) == "ResourceNotRegistered"
+
+
+def test_a_taint_that_stays_and_a_resource_that_is_there_keep_no_node_from_being_used():
+    up = claim(true=(LAUNCHED, REGISTERED), requests=amounts(cpu="1"))
+    dedicated = Taint("dedicated", TaintEffect.NO_SCHEDULE, "gpu")
+    step = progress.advance(up, (node(taints=(dedicated,), labels={REGISTERED_LABEL: "true"}),), START)
+    assert claim_after(step).is_true(INITIALIZED)
+
+
+def test_a_registered_claim_whose_node_went_away_waits_for_it_again():
+    held = claim_after(progress.advance(claim(true=(LAUNCHED, REGISTERED)), (), START))
+    assert reason(held, INITIALIZED) == "NodeNotFound"
+
+
+def test_what_was_decided_before_holds_for_a_later_generation_and_so_does_ready():
+    held = claim(true=(LAUNCHED, REGISTERED, INITIALIZED), node_name="node-1")
+    later = replace(held, meta=replace(held.meta, generation=2))
+    after = claim_after(progress.advance(later, (node(taints=()),), START))
+    assert {one.generation for one in after.conditions} == {2}
+    assert after.is_true(READY)
+
+
+def test_a_claim_of_no_pool_comes_up_and_is_given_up_without_speaking_for_one():
+    bare = claim(true=(LAUNCHED,), owners=())
+    up = progress.advance(bare, (node(),), START)
+    assert claim_after(up).is_true(READY)
+    late = progress.advance(bare, (), START + 900)
+    assert isinstance(one(late, Delete), Delete)
+    assert not any(isinstance(effect, Health) for effect in (*up.effects, *late.effects))
+
+
+def test_a_claim_and_a_node_that_do_not_name_their_class_are_given_its_name():
+    nameless = claim(true=(LAUNCHED,))
+    others = {key: value for key, value in nameless.meta.labels.items() if key != CLASS.label_key}
+    nameless = replace(nameless, meta=replace(nameless.meta, labels=others))
+    named = claim_after(progress.advance(nameless, (), START))
+    assert named.meta.labels[CLASS.label_key] == CLASS.name
+    joined = node()
+    joined = replace(joined, meta=replace(joined.meta, labels={}))
+    assert node_after(progress.advance(named, (joined,), START)).meta.labels[CLASS.label_key] == CLASS.name
 
 
 def test_a_startup_taint_that_was_removed_is_not_put_back():

@@ -61,6 +61,7 @@ def replaced(stage: Stage, ranked: Sequence[Candidate], reason: Reason, terminat
         else:
             started[one.pool] += bool(one.pods)
             going.append(one.name)
+    before = stage
     commands, going, stage = _taken(stage, going, reason)
     for name in going:
         if name not in stage.candidates:
@@ -73,7 +74,7 @@ def replaced(stage: Stage, ranked: Sequence[Candidate], reason: Reason, terminat
             stage.ledger.take(one.pool)
             commands.append(first)
         else:
-            refusals[name] = over or _stuck(stage, one, reason)
+            refusals[name] = over or _stuck(before, one, reason)
     return Outcome(tuple(commands), refusals)
 
 
@@ -189,6 +190,7 @@ def judge_of(stage: Stage, reason: Reason) -> Judge:
 
 
 def _stuck(stage: Stage, one: Candidate, reason: Reason) -> Refusal:
+    """Why a node was not taken: it could not go if nobody else went either, or others took its room."""
     (group,) = split(stage.scene().what_if((one.name,)), (one.name,))
     found = judge_of(stage, reason)(group, (one,))
     if isinstance(found, Refusal):

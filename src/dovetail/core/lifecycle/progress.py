@@ -68,7 +68,7 @@ def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], 
         known, told = upkeep.checked(known, usable, now)
         effects += told
     at = Moment(now, claim.meta.generation)
-    complete = _current(CLAIM_CONDITIONS.complete(known.conditions, claim.meta.created, at), at)
+    complete = CLAIM_CONDITIONS.complete(_current(known.conditions, at), claim.meta.created, at)
     known = replace(known, conditions=complete)
     if known != before:
         effects.append(SaveClaim(before, known))
