@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import requirements
-from tests.core.strategies import allowed, sets
+from tests.core.strategies import sets
 
-from dovetail.core import labels
 from dovetail.core.requirements import EMPTY, INT64_MAX, INT64_MIN, Requirements
 from dovetail.core.vocabulary import Vocabulary
 
@@ -21,17 +20,6 @@ def test_two_compiled_sets_meet_iff_the_sets_intersect(family: list[Requirements
     for a in family:
         for b in family:
             assert words.meet(words.compile(a), words.compile(b)) == a.intersects(b)
-
-
-@given(families, allowed)
-def test_a_compiled_defined_side_meets_what_it_is_compatible_with(
-    family: list[Requirements], undefined: frozenset[str]
-) -> None:
-    words = Vocabulary(family)
-    for defined in family:
-        mask = words.compile_defined(defined, undefined)
-        for asked in family:
-            assert words.meet(mask, words.compile(asked)) == defined.compatible(asked, undefined)
 
 
 @given(families)
@@ -60,7 +48,7 @@ def test_a_set_that_asks_nothing_meets_everything_but_a_contradiction() -> None:
 
 def test_without_any_key_everything_meets() -> None:
     words = Vocabulary([])
-    assert words.meet(words.compile(EMPTY), words.compile_defined(EMPTY, labels.WELL_KNOWN))
+    assert words.meet(words.compile(EMPTY), words.compile(EMPTY))
 
 
 def test_bounds_at_the_ends_of_the_integers_are_in_the_vocabulary() -> None:

@@ -21,7 +21,6 @@ CORE: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
 HUGEPAGES: Final = "hugepages-"
 _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
 
-KIB: Final = 2**10
 MIB: Final = 2**20
 GIB: Final = 2**30
 

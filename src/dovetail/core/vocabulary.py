@@ -110,14 +110,6 @@ class Vocabulary:
             self._cache[requirements] = known
         return known
 
-    def compile_defined(self, requirements: Requirements, allow_undefined: frozenset[str]) -> int:
-        """The defined side of `compatible`: keys it leaves out are absent unless they are well known."""
-        mask = self.compile(requirements)
-        for key, field in self._fields.items():
-            if key not in requirements and key not in allow_undefined:
-                mask = mask & ~field.full | field.absent
-        return mask
-
     def meet(self, a: int, b: int) -> bool:
         """Whether two compiled sets have a state in common for every key."""
         guards = self._guards

@@ -163,10 +163,10 @@ def test_bottlerocket_keeps_memory_for_the_pods_it_may_run_and_knows_no_pods_per
     pool = replace(POOL, kubelet=KubeletSettings(max_pods=20, pods_per_core=2))
     spec = market(terms(family="Bottlerocket")).specs(pool)["m5.xlarge"]
     assert spec.capacity.of(PODS) == 20
-    assert spec.overhead.memory_bytes == (11 * 20 + 255 + 100) * MIB
+    assert (spec.capacity - spec.allocatable).memory_bytes == (11 * 20 + 255 + 100) * MIB
     other = market().specs(pool)["m5.xlarge"]
     assert other.capacity.of(PODS) == 8
-    assert other.overhead.memory_bytes == (11 * 58 + 255 + 100) * MIB
+    assert (other.capacity - other.allocatable).memory_bytes == (11 * 58 + 255 + 100) * MIB
 
 
 def test_interfaces_for_efa_alone_take_pods_away_and_are_what_pods_may_ask_for() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from tests.builders import a_type, requirements, reservation, row, rows, spec
+from tests.builders import a_type, requirements, row, rows, spec
 
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import OfferingKey, instance_type, offering, sorted_offerings, unavailable
@@ -95,14 +95,6 @@ def test_marking_a_row_that_is_marked_makes_no_new_one() -> None:
     once = unavailable(row())
     assert not once.available
     assert unavailable(once) is once
-
-
-@pytest.mark.parametrize(("ids", "left"), [("r-1", 2), ("r-1 r-2", 5), ("other", 0), (None, 5)])
-def test_room_is_counted_among_the_reservations_that_will_do(ids: str | None, left: int) -> None:
-    behind = (reservation("r-1", available=2), reservation("r-2", available=3))
-    found = offering({labels.ZONE: "a"}, None, count=5, reservations=behind)
-    wanted = requirements() if ids is None else requirements(("reservation-id", "In", ids))
-    assert found.room_for(wanted, "reservation-id") == left
 
 
 def test_a_key_names_a_row_by_value() -> None:

@@ -100,12 +100,12 @@ def test_a_capacity_error_is_believed_for_three_minutes_S0_3() -> None:
 
 def test_hearing_of_it_again_extends_a_shortage_and_never_shortens_it() -> None:
     one = Shortage("m5.large")
-    believed = NO_SHORTAGES.with_one(one, 10).with_one(one, 30).with_one(one, 20)
+    believed = NO_SHORTAGES.with_all([one], 10).with_all([one], 30).with_all([one], 20)
     assert believed.until == {one: 30}
 
 
 def test_a_shortage_lapses_at_its_time_and_not_before_S0_3() -> None:
-    believed = NO_SHORTAGES.with_one(Shortage("a"), 10).with_one(Shortage("b"), 20)
+    believed = NO_SHORTAGES.with_all([Shortage("a")], 10).with_all([Shortage("b")], 20)
     assert believed.lapsed(9.9) == ()
     assert believed.lapsed(10) == (Shortage("a"),)
     assert believed.next_lapse == 10

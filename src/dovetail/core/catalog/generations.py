@@ -23,7 +23,6 @@ from dovetail.core.nodepools import NodeClassRef
 
 DISCOVERY_SECONDS: Final = 12 * 3600.0
 PRICING_SECONDS: Final = 12 * 3600.0
-RESERVATIONS_SECONDS: Final = 60.0
 
 
 class ChangeSource(StrEnum):

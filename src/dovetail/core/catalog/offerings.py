@@ -55,13 +55,6 @@ class Offering:
         amount = 0 if self.price is None else self.price.nanodollars
         return (self.price is None, amount, self.zone or "", self.capacity_type or "")
 
-    def room_for(self, wanted: Requirements, reservation_key: str) -> int | None:
-        """How many are left for someone who may have narrowed which reservations will do."""
-        chosen = wanted.get(reservation_key)
-        if chosen is None or not self.reservations:
-            return self.count
-        return sum(one.available for one in self.reservations if chosen.admits(one.id))
-
 
 @lru_cache(maxsize=16384)
 def _requirements_of(pairs: tuple[tuple[str, str], ...]) -> Requirements:

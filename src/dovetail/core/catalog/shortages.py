@@ -85,11 +85,8 @@ class Shortages:
             found.setdefault(one.instance_type, []).append(one)
         object.__setattr__(self, "_by_type", {name: tuple(held) for name, held in found.items()})
 
-    def with_one(self, shortage: Shortage, until: float) -> Shortages:
-        """Add one; hearing of it again extends it, never shortens it."""
-        return self.with_all((shortage,), until)
-
     def with_all(self, shortages: Iterable[Shortage], until: float) -> Shortages:
+        """Add some; hearing of one again extends it, never shortens it."""
         longest = {one: max(until, self.until.get(one, until)) for one in shortages}
         return Shortages({**self.until, **longest})
 

@@ -30,11 +30,6 @@ class Spec:
     allocatable: Resources
     hardware: Hardware
 
-    @property
-    def overhead(self) -> Resources:
-        """Everything between what the node reports and what pods may have."""
-        return self.capacity - self.allocatable
-
 
 @dataclass(frozen=True, slots=True)
 class SpecRules:

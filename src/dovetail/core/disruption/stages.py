@@ -29,9 +29,6 @@ class Outcome:
     refusals: Mapping[str, Refusal] = field(default_factory=lambda: MappingProxyType({}))
 
 
-NOTHING_DONE = Outcome()
-
-
 class Stage:
     """What a method has to work with. The scenes are made when they are asked for: many passes need none."""
 
