@@ -9,7 +9,7 @@ the one by which the manager goes into the workload cluster, which is the same c
 import base64
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,29 +73,8 @@ class Shop:
     cluster: Json
     zone: str = ""
     environment: dict[str, str] = field(default_factory=dict)
-
-
-SIM: Final = Shop(
-    "sim",
-    (kinds.AWS_MACHINES, kinds.AWS_TEMPLATES, kinds.AWS_CLUSTERS),
-    {"instanceType": "m5.large"},
-    {"spotMarketOptions": {}},
-    {"region": "eu-west-1"},
-    environment={"BOOT_TIME": "200ms"},
-)
-
-
-def gcp(port: int) -> Shop:
-    """Compute Engine as the real SDK finds it on this port."""
-    return Shop(
-        "gcp",
-        (kinds.GCP_MACHINES, kinds.GCP_TEMPLATES, kinds.GCP_CLUSTERS),
-        {"instanceType": "n2-standard-4", "image": "projects/images/global/images/node-1"},
-        {"provisioningModel": "Spot"},
-        {"project": "p", "region": "europe-west1"},
-        zone="europe-west1-b",
-        environment={"CLOUD_ENDPOINT": f"http://127.0.0.1:{port}", "GOOGLE_CLOUD_PROJECT": "p"},
-    )
+    #: Takes the instance of a Machine away without a word to anybody; None where that cannot be done.
+    lose: Callable[[str], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One measurement of machines: `python -m bench.machines_run own|upstream sim|gcp COUNT [IDLE]` prints it as JSON.
+"""One measurement of machines, printed as JSON: `python -m bench.machines_run own|upstream CLOUD COUNT [IDLE]`.
 
 The control plane is fresh and the cluster's first machine is a Node before the clock starts; it starts when the
 MachineSet is applied. What was written is counted until every Machine runs and `AFTERWARDS` seconds more: work put off
@@ -18,17 +18,21 @@ from typing import Final
 
 from tools.control_plane.ports import free_ports
 from tools.control_plane.processes import Running
-from tools.gcp_server import GcpServer, GcpWorld
 
-from bench import live_run, machines_cluster
+from bench import live_run, machines_cluster, machines_shops
 from bench.live_cluster import until, writes
 from bench.live_process import Controller
-from bench.machines_cluster import COUNTED, FIRST, LEFT_OUT, SIM, SYSTEM, Shop, Site
+from bench.machines_cluster import COUNTED, FIRST, LEFT_OUT, SYSTEM, Site
+from bench.machines_family import Family
+from bench.machines_shops import SIM
 from bench.machines_watch import Seen, watched
 from dovetail.kube.client import Client
 
 AFTERWARDS: Final = 10.0
 READY_PATIENCE: Final = 180.0
+#: So many instances are taken away; each is noticed within this time, or the measurement fails.
+LOST: Final = 2
+LOST_PATIENCE: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Plan:
     cloud: str
     machines: int
     idle: float = 0.0
-    patience: float = 900.0
+    patience: float = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Result:
     made: float
     provisioned: float
     running: float
-    #: Seconds of processor time of `dovetail machines`, and megabytes at the end.
+    #: Seconds of processor time of `dovetail machines` and whatever it starts, and megabytes at the end.
     cpu: float
     resident: float
     writes: dict[str, float]
@@ -59,6 +63,11 @@ class Result:
     surplus: int = 0
     #: Percent of a core, while nothing happens; None where it was not asked for.
     idle: float | None = None
+    #: Seconds from taking instances away, whose Nodes go on as if nothing were, until the last of them is known to have
+    #: failed.
+    noticed: float | None = None
+    #: Megabytes when the last of them had come up.
+    busy: float = 0.0
 
     @property
     def counted(self) -> dict[str, float]:
@@ -73,20 +82,11 @@ class Result:
 def measure(plan: Plan) -> Result:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
     print(f"machines: {plan.core} core, {plan.cloud}, {plan.machines:,}", file=sys.stderr, flush=True)
-    with _shop(plan.cloud) as shop, machines_cluster.site(plan.core, shop) as site:
+    with machines_shops.opened(plan.cloud) as shop, machines_cluster.site(plan.core, shop) as site:
         result = asyncio.run(_whole(site, plan))
         fallen = site.plane.fallen()
         assert not fallen, f"{fallen} ended during the measurement; see {site.logs}"
         return result
-
-
-@contextmanager
-def _shop(cloud: str) -> Iterator[Shop]:
-    if cloud == SIM.name:
-        yield SIM
-        return
-    with GcpServer(GcpWorld(operation_seconds=0.5, boot_seconds=0.5)) as server:
-        yield machines_cluster.gcp(server.port)
 
 
 @contextmanager
@@ -134,28 +134,54 @@ async def _measured(site: Site, plan: Plan, one: Controller, admin: Client) -> R
             return FIRST in seen.noted
 
         await until(first, "the first machine has a Node", READY_PATIENCE)
-        wrote, used = await writes(admin, COUNTED), one.cpu_seconds()
+        family = Family(one.running.identity.pid)
+        wrote, used = await writes(admin, COUNTED), family.cpu_seconds()
         bodies = list(machines_cluster.workers(site.shop, plan.machines))
         for kind, body in bodies[:-1]:
             await admin.create(kind, body)
         began = time.monotonic()
         await admin.create(*bodies[-1])
         await _filled(seen, plan, one)
+        busy = family.megabytes()
         await asyncio.sleep(AFTERWARDS)
-        used = one.cpu_seconds() - used
+        used = family.cpu_seconds() - used
         after = await writes(admin, COUNTED)
+        # What is replaced later is not what was asked for.
+        surplus, *times = len(seen.created) - plan.machines, *seen.last()
         idle = await live_run.idle_share(one, plan.idle) if plan.idle else None
+        resident = family.megabytes()
+        noticed = await _noticed(site, seen, one) if plan.idle else None
     return Result(
         plan=plan,
-        made=max(seen.created.values()) - began,
-        provisioned=max(seen.provisioned.values()) - began,
-        running=max(seen.running.values()) - began,
+        made=times[0] - began,
+        provisioned=times[1] - began,
+        running=times[2] - began,
         cpu=used,
-        resident=one.memory("VmRSS"),
+        resident=resident,
+        busy=busy,
         writes={name: after[name] - wrote[name] for name in after},
-        surplus=len(seen.created) - plan.machines,
+        surplus=surplus,
         idle=idle,
+        noticed=noticed,
     )
+
+
+async def _noticed(site: Site, seen: Seen, one: Controller) -> float | None:
+    """One instance after another, so that they are lost at any moment between two rounds."""
+    if site.shop.lose is None:
+        return None
+    longest = 0.0
+    for name in sorted(seen.running)[:LOST]:
+        began = time.monotonic()
+        site.shop.lose(name)
+        while name not in seen.failed:
+            assert not one.running.ended(), f"it ended; its log closes with:\n{one.running.last_words()}"
+            if time.monotonic() > began + LOST_PATIENCE:
+                raise TimeoutError(f"nobody noticed within {LOST_PATIENCE:.0f} s that the instance of {name} is gone")
+            await asyncio.sleep(0.05)
+        longest = max(longest, seen.failed[name] - began)
+        await asyncio.sleep(7.0)
+    return longest
 
 
 async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:

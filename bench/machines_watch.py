@@ -46,6 +46,7 @@ class _Initialization(Struct, frozen=True):
 
 class _Status(Struct, frozen=True):
     ready: bool = False
+    failureReason: str = ""  # noqa: N815
     phase: str = ""
     initialization: _Initialization | None = None
     nodeRef: _Reference | None = None  # noqa: N815
@@ -75,6 +76,8 @@ class Seen:
     running: dict[str, float] = field(default_factory=dict)
     #: Machines with a Node, of the set or not.
     noted: set[str] = field(default_factory=set)
+    #: When the infrastructure of each was seen to have failed.
+    failed: dict[str, float] = field(default_factory=dict)
 
     def machine(self, one: _Object, now: float) -> None:
         name, status = one.metadata.name, one.status or _Status()
@@ -88,6 +91,15 @@ class Seen:
         if status.phase == "Running":
             self.running.setdefault(name, now)
 
+    def infrastructure(self, one: _Object, now: float) -> None:
+        if one.status is not None and one.status.failureReason:
+            self.failed.setdefault(one.metadata.name, now)
+
+    def last(self) -> tuple[float, float, float]:
+        """When the last one was made, had its instance, and ran."""
+        made, provisioned, running = (max(each.values()) for each in (self.created, self.provisioned, self.running))
+        return made, provisioned, running
+
     def summary(self) -> str:
         return f"{len(self.created)} made, {len(self.provisioned)} provisioned, {len(self.running)} running"
 
@@ -98,7 +110,12 @@ async def watched(client: Client, joining: Kind | None) -> AsyncIterator[Seen]:
     seen, due = Seen(), asyncio.Queue[_Object]()
     beside = [_follow(client, kinds.MACHINES, seen.machine)]
     if joining is not None:
-        beside.append(_follow(client, joining, lambda one, _: due.put_nowait(one)))
+
+        def infrastructure(one: _Object, now: float) -> None:
+            seen.infrastructure(one, now)
+            due.put_nowait(one)
+
+        beside.append(_follow(client, joining, infrastructure))
         beside.append(_join(client, due))
     async with alongside(*beside):
         yield seen

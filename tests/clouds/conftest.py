@@ -1,18 +1,15 @@
-"""Listings are read once for all tests: they are frozen, so sharing them is safe."""
+"""The clouds' listings, and a pool to ask them with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
+from tests.listings import load_once
 
-from dovetail.clouds.load import load
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.nodepools import NodeClassRef, NodePool
-
-load_once = cache(load)
 
 
 @pytest.fixture(scope="session")

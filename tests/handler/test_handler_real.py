@@ -3,126 +3,31 @@ with kwok playing the node's kubelet and a fake metadata server as another proce
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.handler.real_handler import ITN, NAMESPACE, RealHandler
 from tests.live import objects
-from tools.control_plane.access import Refused, kubeconfig
-from tools.control_plane.ports import free_ports
+from tools.control_plane.access import Refused
 from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
 from dovetail.api.install import handler
 from dovetail.api.install import objects as installed
-from dovetail.core import timestamps
 from dovetail.core.handler import marks
+
+pytestmark = pytest.mark.story
 
 Object = dict[str, Any]
 NODE = "interruptible-1"
-NAMESPACE = "kube-system"
-PATIENCE = 120.0
-ITN = "spot/instance-action"
-
-
-class RealHandler:
-    def __init__(self, plane: ControlPlane, directory: Path) -> None:
-        self.plane, self.directory = plane, directory
-        self.log = directory / "handler.log"
-        self.process: subprocess.Popen[bytes] | None = None
-        self.metadata = subprocess.Popen(
-            [sys.executable, "-m", "tools.metadata_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.metadata.stdout is not None
-        self.metadata_port = int(self.metadata.stdout.readline().split()[1])
-        (self.port,) = free_ports(1)
-
-    def tell(self, line: str) -> None:
-        assert self.metadata.stdin is not None
-        assert self.metadata.stdout is not None
-        self.metadata.stdin.write(line + "\n")
-        self.metadata.stdin.flush()
-        assert self.metadata.stdout.readline() == "ok\n"
-
-    def interrupt(self, seconds: float) -> None:
-        self.tell(f'aws {ITN} {{"action": "terminate", "time": "{timestamps.text(time.time() + seconds)}"}}')
-
-    def start(self, **changed: str) -> None:
-        settings = {
-            "KUBECONFIG": str(self._account()),
-            "NODE_NAME": NODE,
-            "METADATA_URL": f"http://127.0.0.1:{self.metadata_port}",
-            "METRICS_PORT": str(self.port),
-            "LOG_FORMAT": "json",
-            "POLL_INTERVAL": "200ms",
-            **changed,
-        }
-        with self.log.open("ab") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dovetail.main", "handler"],
-                env={**os.environ, **settings},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        assert self.process is not None
-        self.process.send_signal(number)
-        code = self.process.wait(timeout=30)
-        self.process = None
-        return code
-
-    def _account(self) -> Path:
-        file = self.directory / "handler.kubeconfig"
-        if file.exists():
-            return file  # a process that starts anew may find no server to ask
-        path = f"{kinds.SERVICE_ACCOUNTS.path(handler.NAME, NAMESPACE)}/token"
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-        token = self.plane.admin.request("POST", path, asked)["status"]["token"]
-        file.write_text(json.dumps(kubeconfig(self.plane.url, self.plane.authority, {"token": token})))
-        return file
-
-    def until(self, true: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not self._looked(true):
-            assert self.process is None or self.process.poll() is None, self.log.read_text()[-2000:]
-            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
-            time.sleep(0.1)
-
-    def _looked(self, true: Callable[[], object]) -> object:
-        try:
-            return true()
-        except (OSError, Refused):
-            return False
-
-    def ask(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-            return str(answer.read().decode())
-
-    def node(self) -> Object:
-        return dict(self.plane.admin.request("GET", kinds.NODES.path(NODE)))
-
-    def taints(self) -> dict[str, str]:
-        return {one["key"]: one.get("value", "") for one in self.node()["spec"].get("taints") or ()}
-
-    def condition(self) -> tuple[str, str]:
-        found = [one for one in self.node()["status"].get("conditions", ()) if one["type"] == marks.TERMINATING]
-        return (found[0]["status"], found[0]["reason"]) if found else ("", "")
-
-    def pods(self, selector: str) -> list[Object]:
-        found = self.plane.admin.request("GET", f"{kinds.PODS.path()}?labelSelector={selector}")["items"]
-        return [one for one in found if one["spec"].get("nodeName") == NODE]
+#: Of the cloud's metadata, so that a test need not wait for the next look.
+OFTEN = {"POLL_INTERVAL": "200ms"}
 
 
 def _node() -> Object:
@@ -146,15 +51,12 @@ def running(shared_control_plane: ControlPlane, tmp_path_factory: pytest.TempPat
         plane.admin.apply(installed.kind_of(one).path(namespace=namespace), one)
     plane.start_kwok()
     plane.admin.ensure(kinds.NODES.path(), _node())
-    real = RealHandler(plane, tmp_path_factory.mktemp("handler"))
+    real = RealHandler(plane, tmp_path_factory.mktemp("handler"), NODE)
     try:
-        real.start()
+        real.start(**OFTEN)
         yield real
     finally:
-        if real.process is not None:
-            real.end()
-        real.metadata.kill()
-        real.metadata.communicate()
+        real.close()
         for path in (
             kinds.DAEMON_SETS.path(handler.NAME, NAMESPACE),
             kinds.DEPLOYMENTS.path("handled", "default"),
@@ -210,9 +112,8 @@ def test_a_notice_taints_drains_and_tells_and_a_withdrawn_one_is_undone(real: Re
 
 def test_the_role_that_is_shipped_is_enough(real: RealHandler):
     """Before any outage: a server that has just started forbids everybody everything for a moment."""
-    lines = real.log.read_text().splitlines()
-    assert lines
-    assert not [one for one in lines if "forbidden" in one.lower()]
+    assert real.lines()
+    assert not [one for one in real.lines() if "forbidden" in one.lower()]
 
 
 def test_killed_in_the_middle_another_goes_on_and_an_api_server_that_was_away_is_told(real: RealHandler):
@@ -221,7 +122,7 @@ def test_killed_in_the_middle_another_goes_on_and_an_api_server_that_was_away_is
     real.interrupt(20)
     time.sleep(0.2)
     real.end(signal.SIGKILL)
-    real.start()
+    real.start(**OFTEN)
     real.plane.start_apiserver()
     real.until(lambda: real.taints().get(marks.TAINT) == "preempt")
     real.until(lambda: not real.pods("app%3Dhandled"))
@@ -230,14 +131,14 @@ def test_killed_in_the_middle_another_goes_on_and_an_api_server_that_was_away_is
 
 def test_told_to_end_it_ends_cleanly(real: RealHandler):
     assert real.end() == 0
-    real.start()
+    real.start(**OFTEN)
     real.until(lambda: real.ask("/livez") == "ok")
 
 
 def test_a_cloud_nobody_knows_is_one_sentence_on_the_terminal(real: RealHandler):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "kind-1"}, "spec": {"providerID": "kind://x"}}
     real.plane.admin.ensure(kinds.NODES.path(), node)
-    settings = {"KUBECONFIG": str(real._account()), "NODE_NAME": "kind-1", "METRICS_PORT": "0"}
+    settings = {"KUBECONFIG": str(real.account()), "NODE_NAME": "kind-1", "METRICS_PORT": "0"}
     ran = subprocess.run(
         [sys.executable, "-m", "dovetail.main", "handler"],
         env={**os.environ, **settings},
@@ -254,6 +155,5 @@ def test_a_cloud_nobody_knows_is_one_sentence_on_the_terminal(real: RealHandler)
 
 
 def test_nothing_failed_of_its_own(real: RealHandler):
-    lines = [json.loads(line) for line in real.log.read_text().splitlines() if line.startswith("{")]
-    assert lines
-    assert not [one for one in lines if "stacktrace" in one]
+    assert real.lines()
+    assert real.faults() == []

@@ -9,12 +9,12 @@ import copy
 from functools import cache
 from typing import Any
 
+from tests.listings import load_once
 from tests.live import objects
 from tests.live.live import SOON, Live, here, is_true, solve_here
 
 from dovetail.api import kinds
 from dovetail.api.crds import every
-from dovetail.clouds import load
 from dovetail.clouds.cluster_api.cloud import ClusterApiCloud, Habits
 from dovetail.clouds.cluster_api.market import BOOTS_FROM, TemplateMarket
 from dovetail.clouds.sim.machines import SimMachines
@@ -34,7 +34,6 @@ from dovetail.kube.watch import Options as WatchOptions
 Object = dict[str, Any]
 GROUP = kinds.AWS_TEMPLATES.group
 ROOM = {"cpu": "4", "memory": "15Gi", "pods": "58", "ephemeral-storage": "20Gi"}
-listing = cache(load.load)
 
 
 @cache
@@ -52,7 +51,7 @@ class LiveBridge(Live):
     provider = "cluster-api"
 
     def __init__(self, choices: Choices | None = None, pool: Object | None = None) -> None:
-        known = labels.WELL_KNOWN | listing("aws", "us-east-1").dialect.well_known
+        known = labels.WELL_KNOWN | load_once("aws", "us-east-1").dialect.well_known
         usual = Choices(window=SOON, options=Options(well_known=known))
         super().__init__(choices or usual, pool=drawing("general", "steady") if pool is None else pool)
         self.instances = SimMachines("aws", self.world.now)
@@ -91,7 +90,7 @@ class LiveBridge(Live):
     def build(self, client: Client | None = None, **changed: Any) -> Controller:
         mine, clock = client or self.client, self.world.clock()
         self.bridge = ClusterApiCloud(
-            TemplateMarket(listing), ClaimMachines(mine), Habits(), templates=(kinds.AWS_TEMPLATES,)
+            TemplateMarket(load_once), ClaimMachines(mine), Habits(), templates=(kinds.AWS_TEMPLATES,)
         )
         self.metrics = declared.declare(Metrics())
         telling = Telling(Recorder(mine, "test", clock=clock), self.metrics)

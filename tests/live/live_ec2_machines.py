@@ -53,6 +53,13 @@ def _backend() -> Any:
     return ec2_backends[ACCOUNT]["us-east-1"]
 
 
+def left_on_ec2() -> list[str]:
+    """Instances that are paid for, disks and interfaces."""
+    backend = _backend()
+    up = [states.found(view(one)).name for one in everyone(backend) if is_live(one)]
+    return [*up, *backend.volumes, *backend.enis]
+
+
 class LiveEc2(LiveMachines):
     """One cluster and its account. Instances boot for five seconds, and describes are three behind."""
 
@@ -78,3 +85,14 @@ class LiveEc2(LiveMachines):
     async def stop(self) -> None:
         await super().stop()
         await self.cloud.close()
+
+    # ---- what EC2 has
+
+    @property
+    def bought(self) -> list[str]:
+        tags = (one["TagSpecifications"][0]["Tags"] for one in self.ec2.world.runs)
+        return [next(tag["Value"] for tag in held if tag["Key"] == "Name") for held in tags]
+
+    def vanish(self) -> None:
+        for one in everyone(_backend()):
+            end(one)

@@ -41,7 +41,7 @@ class GceCloud(GcpMachines):
     """What is bought from, and what Compute Engine itself knows about it."""
 
     def __init__(self, gcp: Gcp, world: GcpWorld) -> None:
-        super().__init__(gcp)
+        super().__init__(gcp, now=world.clock)
         self.world = world
 
     @property
@@ -82,6 +82,14 @@ class LiveGcp(LiveMachines):
         super().workers(replicas, spot=spot, **spec)
         zone = {"spec": {"template": {"spec": {"failureDomain": ZONE}}}}
         self.edit(kinds.MACHINE_SETS, "s", zone)
+
+    @property
+    def bought(self) -> list[str]:
+        return [str(one["name"]) for one in self.gce.world.orders]
+
+    def vanish(self) -> None:
+        for one in list(self.gce.world.instances.values()):
+            self.gce.world.forget(one.name)
 
     def instance(self, name: str) -> Object:
         """A machine's instance, as Compute Engine has it."""

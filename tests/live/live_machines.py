@@ -204,6 +204,18 @@ class LiveMachines:
     def delete(self, kind: Kind, name: str) -> None:
         self.store.delete(kind, name, "default" if kind.namespaced else "")
 
+    # ---- what the cloud has
+
+    @property
+    def bought(self) -> list[str]:
+        """The names of all instances that were ever made, one for each time."""
+        return list(self.cloud.bought)
+
+    def vanish(self) -> None:
+        """The cloud takes everything back, and forgets it."""
+        for one in self.cloud.running:
+            self.cloud.forget(one.name)
+
     # ---- what there is
 
     def all(self, kind: Kind) -> list[Object]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.aws_plugin import CREDENTIALS
 from tools.aws_server import Account, AwsServer
 from tools.gcp_server import GcpServer, GcpWorld
 
@@ -22,7 +23,7 @@ Object = dict[str, Any]
 @dataclass(frozen=True)
 class Shop:
     """`cloud` is whose machines; `runs_as` what the process is told. A shop that takes nothing away leaves that to the
-    process."""
+    process. `left` are the names of all that costs money."""
 
     cloud: str
     runs_as: str
@@ -33,6 +34,7 @@ class Shop:
     zone: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     take_away: Callable[[str], None] | None = None
+    left: Callable[[], list[str]] = list
 
 
 AWS = (kinds.AWS_MACHINES, kinds.AWS_TEMPLATES, kinds.AWS_CLUSTERS)
@@ -46,19 +48,20 @@ def simulated() -> Shop:
 
 
 def on_aws(server: AwsServer, account: Account) -> Shop:
-    from tests.live.live_ec2_machines import Ec2Cloud
+    from tests.live.live_ec2_machines import Ec2Cloud, left_on_ec2
 
     machine = {
         "instanceType": "m5.large",
         "ami": {"id": account.images["al2023", "x86_64"]},
         "subnet": {"id": account.subnets["us-east-1a"]},
     }
-    where = {"CLOUD_ENDPOINT": server.url, "AWS_REGION": "us-east-1"}
+    where = {**CREDENTIALS, "CLOUD_ENDPOINT": server.url, "AWS_REGION": "us-east-1"}
     taken = Ec2Cloud.take_away
     return Shop(
         *("aws", "aws", AWS, machine, {"spotMarketOptions": {}}, {"region": "us-east-1"}),
         environment=where,
         take_away=lambda name: taken(None, name),  # type: ignore[arg-type]
+        left=left_on_ec2,
     )
 
 
@@ -79,6 +82,7 @@ def on_gcp(server: GcpServer) -> Shop:
         zone=ZONE,
         environment=where,
         take_away=lambda name: server.world.preempt(name),
+        left=lambda: sorted({name for _, name in (*server.world.instances, *server.world.disks)}),
     )
 
 
@@ -99,7 +103,12 @@ def on_azure() -> Iterator[Shop]:
             said.flush()
             assert heard.readline().strip() == "ok"
 
+        def left() -> list[str]:
+            said.write("left\n")
+            said.flush()
+            return heard.readline().split()
+
         where = {"CLOUD_ENDPOINT": f"http://127.0.0.1:{port}", "AZURE_SUBSCRIPTION_ID": subscription}
         spot = {"spotVMOptions": {}}
-        yield Shop("azure", "azure", AZURE, SPEC, spot, CLUSTER, environment=where, take_away=take_away)
+        yield Shop("azure", "azure", AZURE, SPEC, spot, CLUSTER, environment=where, take_away=take_away, left=left)
         said.close()

@@ -101,7 +101,7 @@ class Real:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=120)
         self.process = None
         return code
 
@@ -148,9 +148,15 @@ class Real:
         self.put(kinds.DEPLOYMENTS, body, "default")
 
     def delete_workloads(self) -> None:
-        for one in self.all(kinds.DEPLOYMENTS):
-            if one["metadata"]["namespace"] == "default":
-                self.delete(kinds.DEPLOYMENTS, one["metadata"]["name"], "default")
+        """With their pods, which the next to ask may call by the same names. They are scaled down first: whoever
+        collects garbage on a server whose definitions come and go may take minutes."""
+        found = (one["metadata"] for one in self.all(kinds.DEPLOYMENTS))
+        names = [one["name"] for one in found if one["namespace"] == "default"]
+        for name in names:
+            self.edit(kinds.DEPLOYMENTS, name, {"spec": {"replicas": 0}}, "default")
+        self.until(lambda: not any(self.all(kinds.PODS, f"?labelSelector=app%3D{name}") for name in names))
+        for name in names:
+            self.delete(kinds.DEPLOYMENTS, name, "default")
 
     def running(self, name: str) -> list[Object]:
         found = self.all(kinds.PODS, f"?labelSelector=app%3D{name}")
@@ -171,7 +177,7 @@ class Real:
 
     def ask(self, port: int, path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
                 return int(answer.status), str(answer.read().decode())
         except urllib.error.HTTPError as refused:
             return refused.code, refused.read().decode()
@@ -204,4 +210,4 @@ def at_work(plane: ControlPlane, directory: Path, pool: str) -> Iterator[Real]:
 def _cleared(real: Real, pool: str) -> None:
     real.delete_workloads()
     real.delete(kinds.NODE_POOLS, pool)
-    real.until(lambda: not real.nodes())
+    real.until(lambda: not real.nodes() and not real.claims())

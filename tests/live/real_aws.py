@@ -119,6 +119,6 @@ def at_work(plane: ControlPlane, directory: Path, server: AwsServer, place: Acco
 def _cleared(real: RealAws) -> None:
     real.delete_workloads()
     real.delete(kinds.NODE_POOLS, "aws-live")
-    real.until(lambda: not real.nodes() and not real.machines())
+    real.until(lambda: not real.nodes() and not real.claims() and not real.machines())
     real.delete(kinds.EC2_NODE_CLASSES, "default")
     real.until(lambda: not real.all(kinds.EC2_NODE_CLASSES))

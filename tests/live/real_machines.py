@@ -1,6 +1,7 @@
 """`dovetail machines` as its users run it: a process of its own on the real control plane, under the very account and
 roles that an installation makes, and a cloud to buy from. Instances that run become Nodes: simulated ones by the
-process itself, others here, where a look at the cluster plays the machines' kubelets too.
+process itself, others here, where a look at the cluster plays the machines' kubelets too: they keep their leases, and
+run and end the pods that are on them. What is asked for is the world `scenarios/cluster_api/interrupted.yaml`.
 
 The core is ours, or Cluster API's own manager; what is asked for and what is seen is the same.
 """
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.contract.kubernetes.things import fresh
 from tests.live.machine_shops import Shop
 from tools.control_plane.access import Refused, kubeconfig
@@ -43,6 +45,16 @@ PATIENCE = 180.0
 LOOK = 0.1
 LABELS = {"pool": "workers"}
 CLUSTER = "c"
+CONTROL_PLANE = "control"
+WORKERS, WORK = "spot-workers", "work"
+WORLD = Path(__file__).parents[2] / "scenarios/cluster_api/interrupted.yaml"
+#: On Nodes, and asked for by pods: others are tried on the same control plane.
+SCENARIO = "scenario"
+#: How often a kubelet says that it is there; after 50 seconds without, it is taken for gone.
+HEARTBEAT = 5.0
+NODE_LEASES = "kube-node-lease"
+ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+WELL = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
 
 
 @dataclass
@@ -56,8 +68,10 @@ class Machinery:
     namespace: str = field(default_factory=lambda: fresh("machinery"))
     process: subprocess.Popen[bytes] | None = None
     ports: list[int] = field(default_factory=list)
-    #: Provider ids of instances that joined: each does once.
-    joined: set[str] = field(default_factory=set)
+    #: Names of Nodes by the provider ids of the instances that became them: each does once.
+    joined: dict[str, str] = field(default_factory=dict)
+    #: Nodes whose kubelets run, and when each said so last.
+    kubelets: dict[str, float] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -98,7 +112,7 @@ class Machinery:
     def end(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=120)
         self.process = None
         return code
 
@@ -106,7 +120,7 @@ class Machinery:
         return self._answer(self.ports[0], "/metrics")
 
     def _answer(self, port: int, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
             return str(answer.read().decode())
 
     def _account(self) -> Path:
@@ -128,6 +142,7 @@ class Machinery:
         try:
             if self.shop.take_away is not None:
                 self._join()
+                self._play_kubelets()
             return true()
         except (OSError, Refused, KeyError):
             return False  # not served, or not there yet
@@ -142,16 +157,47 @@ class Machinery:
         for one in self.list(self.shop.kinds[0]):
             provider_id = one["spec"].get("providerID")
             if provider_id and provider_id not in self.joined and (one.get("status") or {}).get("ready"):
-                self.joined.add(provider_id)
                 name = f"{self.namespace}-{one['metadata']['name']}"
-                self.put(kinds.NODES, name, {"providerID": provider_id})
-                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-                told = {"type": "Ready", "status": "True", "reason": "Told", "lastTransitionTime": now}
-                self.patch(kinds.NODES, name, {"status": {"conditions": [told]}}, "status")
+                self.joined[provider_id] = name
+                labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", SCENARIO: self.namespace}
+                self.put(kinds.NODES, name, {"providerID": provider_id}, metadata={"labels": labels})
+                now = _time()
+                told = [
+                    {"type": type_, "status": status, "reason": "Told", "lastTransitionTime": now}
+                    for type_, status in WELL.items()
+                ]
+                status = {"conditions": told, "capacity": ROOM, "allocatable": ROOM}
+                self.patch(kinds.NODES, name, {"status": status}, "status")
+                self.kubelets[name] = 0.0
+
+    def _play_kubelets(self) -> None:
+        """Each says that it is there, runs the pods that were put on it, and ends those that are told to go."""
+        for node, last in list(self.kubelets.items()):
+            if time.monotonic() - last > HEARTBEAT:
+                self.kubelets[node] = time.monotonic()
+                self._renew(node)
+        for pod in self.list(kinds.PODS):
+            about = pod["metadata"]
+            if pod["spec"].get("nodeName") not in self.kubelets:
+                continue
+            if "deletionTimestamp" in about:
+                now = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+                self.plane.admin.request("DELETE", f"{self._path(kinds.PODS)}/{about['name']}", now)
+            elif pod["status"].get("phase") == "Pending":
+                ready = [{"type": "Ready", "status": "True", "lastTransitionTime": _time()}]
+                status = {"phase": "Running", "conditions": ready, "podIP": "10.0.0.1", "startTime": _time()}
+                self.patch(kinds.PODS, about["name"], {"status": status}, "status")
+
+    def _renew(self, node: str) -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        lease = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": stamp}
+        body = {"apiVersion": kinds.LEASES.api_version, "kind": kinds.LEASES.name, "metadata": {"name": node}}
+        self.plane.admin.apply(kinds.LEASES.path(namespace=NODE_LEASES), {**body, "spec": lease})
 
     def take_away(self, machine: str) -> None:
-        """The cloud wants the instance back; then its controller manager removes the Node."""
+        """The cloud wants the instance back: its kubelet is no more; then the cloud's controllers remove the Node."""
         node = self.node(machine)["metadata"]["name"]
+        self.kubelets.pop(node, None)
         if self.shop.take_away is None:
             self.patch(kinds.NODES, node, {"metadata": {"annotations": {TAKE_AWAY: "now"}}})
             return
@@ -198,18 +244,36 @@ class Machinery:
     def control_plane(self) -> None:
         """One machine, on demand: what Cluster API takes for a control plane that is up once it is a Node."""
         infra = self.shop.kinds[0]
-        self.put(infra, "first", self.shop.machine)
+        self.put(infra, CONTROL_PLANE, self.shop.machine)
         labels = {names.CONTROL_PLANE: "", names.CLUSTER_NAME: CLUSTER}
-        self.put(kinds.MACHINES, "first", self._machine(infra, "first"), metadata={"labels": labels})
+        self.put(kinds.MACHINES, CONTROL_PLANE, self._machine(infra, CONTROL_PLANE), metadata={"labels": labels})
 
-    def workers(self, replicas: int) -> None:
-        """A set of spot machines and a check that heals it."""
+    def workers(self) -> None:
+        """Two spot machines, and a check that heals them."""
         templates = self.shop.kinds[1]
-        self.put(templates, "t", {"template": {"spec": {**self.shop.machine, **self.shop.spot}}})
-        chosen = {"clusterName": CLUSTER, "selector": {"matchLabels": LABELS}}
-        self.put(kinds.HEALTH_CHECKS, "h", {**chosen, "checks": {"nodeStartupTimeoutSeconds": 600}})
-        template = {"metadata": {"labels": LABELS}, "spec": self._machine(templates, "t")}
-        self.put(kinds.MACHINE_SETS, "s", {**chosen, "replicas": replicas, "template": template})
+        world = _world()
+        bought = world[templates.name]["template"]["spec"]
+        self.put(templates, WORKERS, {"template": {"spec": {**bought, **self.shop.machine}}})
+        self.put(kinds.HEALTH_CHECKS, WORKERS, world[kinds.HEALTH_CHECKS.name])
+        wanted = world[kinds.MACHINE_SETS.name]
+        wanted["template"]["spec"] |= self._machine(templates, WORKERS)
+        self.put(kinds.MACHINE_SETS, WORKERS, wanted)
+
+    def work(self) -> None:
+        """Pods that go where machines may be taken away."""
+        world = _world()
+        wanted = world[kinds.DEPLOYMENTS.name]
+        wanted["template"]["spec"]["nodeSelector"][SCENARIO] = self.namespace
+        self.put(kinds.DISRUPTION_BUDGETS, WORK, world[kinds.DISRUPTION_BUDGETS.name])
+        self.put(kinds.DEPLOYMENTS, WORK, wanted)
+
+    def at_work(self) -> dict[str, str]:
+        """The Nodes of pods that run and are not going."""
+        return {
+            one["metadata"]["name"]: one["spec"]["nodeName"]
+            for one in self.list(kinds.PODS)
+            if one["status"].get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
+        }
 
     def _machine(self, infrastructure: Kind, name: str) -> Object:
         zone = {"failureDomain": self.shop.zone} if self.shop.zone else {}
@@ -238,6 +302,15 @@ class Machinery:
         return names.INTERRUPTIBLE in (self.node(machine)["metadata"].get("labels") or {})
 
 
+def _world() -> dict[str, Object]:
+    """Specs by kind, read anew."""
+    return {one["kind"]: one["spec"] for one in yaml.safe_load_all(WORLD.read_text()) if one}
+
+
+def _time() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def _ref(kind: Kind, name: str) -> Object:
     return {"apiGroup": kind.group, "kind": kind.name, "name": name}
 
@@ -254,7 +327,7 @@ def machinery(plane: ControlPlane, directory: Path, core: str, shop: Shop) -> It
     finally:
         if one.process is not None:
             one.process.kill()
-            one.process.wait(timeout=30)
+            one.process.wait(timeout=120)
         for node in one.list(kinds.NODES):
             if node["spec"].get("providerID") in one.joined:
                 one.delete(kinds.NODES, node["metadata"]["name"])

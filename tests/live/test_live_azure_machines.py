@@ -49,8 +49,8 @@ def test_R1_R12_R27_R29_a_spot_machine_is_labelled_evicted_failed_and_its_set_re
         first, second = one.machines()
         one.azure_world.takes_along = False
         one.azure_world.evict(first)
-        await one.until(lambda: one.infra(first).get("failureReason") == "UpdateError")
-        assert one.infra(first)["vmState"] == ("deallocated" if policy == "Deallocate" else "deleted")
+        await one.until(lambda: one.told(first).get("failureReason") == "UpdateError")
+        assert one.told(first)["vmState"] == ("deallocated" if policy == "Deallocate" else "deleted")
         await one.until(lambda: first not in one.machines(), 600)
         await one.until(lambda: one.running() == 2)
         assert second in one.machines()
@@ -73,7 +73,7 @@ def test_R10_without_a_health_check_an_evicted_machine_stays_as_it_is_and_says_s
         await one.until(lambda: one.phases() == ["Failed"])
         one.tick = 600.0
         await one.settle(3600)
-        assert "is deallocated; it is not started again" in one.infra(name)["failureMessage"]
+        assert "is deallocated; it is not started again" in one.told(name)["failureMessage"]
         assert (len(one.azure_world.made), started(one)) == (1, [])
 
     live(scenario)
@@ -103,7 +103,7 @@ def test_R14_R38_want_of_room_fails_the_machine_after_three_times_and_leaves_not
         one.workers(1, spot={})
         await one.until(lambda: one.phases() == ["Failed"], 900)
         (name,) = one.machines()
-        told = one.infra(name)
+        told = one.told(name)
         assert told["failureReason"] == "InsufficientResources"
         assert "There is no room" in told["failureMessage"]
         assert len(one.azure_world.made) == 3
@@ -134,7 +134,7 @@ def test_a_field_that_cannot_be_honoured_fails_the_machine_with_its_name_and_no_
         one.workers(1)
         await one.until(lambda: one.phases() == ["Failed"])
         (name,) = one.machines()
-        assert "spec: vmExtensions" in one.infra(name)["failureMessage"]
+        assert "spec: vmExtensions" in one.told(name)["failureMessage"]
         assert one.server_of_azure.writes() == []
 
     live(scenario)

@@ -12,7 +12,7 @@ from tests.control_plane_plugin import LIVE_GROUP
 from tests.live import machine_shops, objects
 from tests.live.live import is_true
 from tests.live.real import Real, install
-from tests.live.real_machines import Machinery, machinery
+from tests.live.real_machines import CONTROL_PLANE, Machinery, machinery
 from tests.live.test_live_machines_process import upstream
 from tools.aws_server import AwsServer
 from tools.control_plane.start import ControlPlane
@@ -72,5 +72,5 @@ def test_R5_the_same_with_the_controllers_of_cluster_api(
     install(plane, RealBridge.cloud)
     with machinery(plane, tmp_path, "upstream", machine_shops.on_aws(aws_server, aws_server.furnished())) as one:
         one.control_plane()
-        one.until(lambda: one.get(kinds.MACHINES, "first")["status"]["nodeRef"]["name"])
+        one.until(lambda: one.get(kinds.MACHINES, CONTROL_PLANE)["status"]["nodeRef"]["name"])
         drawn(one, RealBridge(plane, tmp_path))

@@ -12,7 +12,7 @@ from tests.live.virtual_time import run
 from dovetail.api import kinds
 from dovetail.clouds import port
 from dovetail.clouds.sim.machines import CREATE, FIND, Fault
-from dovetail.controllers.cluster_api import loops, switch
+from dovetail.controllers.cluster_api import switch
 from dovetail.core.errors import BadInput
 from dovetail.core.machines import names, sets
 from dovetail.core.machines.effects import Step
@@ -265,27 +265,6 @@ def test_a_machine_at_rest_costs_a_look_at_its_instance_now_and_then_and_no_writ
             await one.settle(30)
         assert (one.get(kinds.MACHINES, name), one.get(kinds.AWS_MACHINES, name)) == before
         assert 9 <= len(one.cloud.calls) <= 11
-
-    live(scenario)
-
-
-def test_of_many_machines_each_is_asked_about_less_often_but_one_whose_node_falls_silent_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    """R10: two are many where one is asked about every five minutes."""
-    monkeypatch.setattr(loops, "LOOKS_A_SECOND", 1 / 300)
-
-    async def scenario(one: LiveMachines) -> None:
-        one.workers(2, spot={})
-        await one.until(lambda: one.running() == 2)
-        await one.settle(60)
-        one.cloud.calls.clear()
-        await one.settle(480)
-        assert one.cloud.calls == []
-        first, _ = one.machines()
-        one.cloud.take_away(first)
-        await one.until(lambda: "failureReason" in status(one.get(kinds.AWS_MACHINES, first)), 10)
-        assert {name for _, name in one.cloud.calls} == {first}
 
     live(scenario)
 

@@ -27,7 +27,7 @@ from dovetail.kube.client import Client
 from dovetail.kube.patches import Apply, MergePatch
 
 pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
-PATIENCE, LOOK = 60.0, 0.1
+PATIENCE, LOOK = 180.0, 0.1
 Object = dict[str, Any]
 
 

@@ -3,46 +3,18 @@ EC2's: one instance for each Machine, and none after (R9, R10)."""
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from tests.live.aws_time import HeldAws, run
+from tests.live.dying import Killer, watched
 from tests.live.live_ec2_machines import LiveEc2
-from tests.live.live_machines import Killed
 from tools.aws_server import Account, AwsServer
 
 from dovetail.api import kinds
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Answer
-from dovetail.core.effects import Delete, SaveNode
-from dovetail.core.machines.effects import Buy, Discard, Effect, MakeMachine, Own, SaveInfra, SaveMachine
 
 #: As many as the life has, rounded up; `test_every_boundary_and_every_answer_is_tried` keeps them honest.
 BOUNDARIES, ANSWERS = 28, 12
-#: Effects after which something is different; before each of them is after another.
-CHANGES = (Buy, Delete, Discard, MakeMachine, Own, SaveInfra, SaveMachine, SaveNode)
-
-
-class Killer:
-    """Ends the process once: at one boundary, or when EC2 has answered so often, counted from the start."""
-
-    def __init__(self, boundary: int = 0, answer: int = 0) -> None:
-        self.boundary, self.answer = boundary, answer
-        self.crossed, self.answered, self.where = 0, 0, ""
-
-    def __call__(self, effect: Effect, after: bool) -> None:
-        if after and isinstance(effect, CHANGES):
-            self.crossed += 1
-            if self.crossed == self.boundary:
-                self.where = f"after {type(effect).__name__}"
-                raise Killed(self.where)
-
-    def heard(self, call: Call) -> None:
-        """What EC2 was asked for is done, and nobody lives to hear of it."""
-        self.answered += 1
-        if self.answered == self.answer:
-            self.where = f"after {call.name}"
-            raise Killed(self.where)
 
 
 class MortalAws(HeldAws):
@@ -54,7 +26,7 @@ class MortalAws(HeldAws):
 
     async def _once(self, call: Call, request: Answer, end: float) -> Answer:
         answer = await super()._once(call, request, end)
-        self._killer.heard(call)
+        self._killer.heard(call.name)
         return answer
 
 
@@ -72,30 +44,16 @@ class Mortal(LiveEc2):
         await self.aws.__aexit__()
 
 
-async def watched(one: Mortal) -> None:
-    """Start the process anew whenever it has died."""
-    while True:
-        await asyncio.sleep(0.5)
-        if one.is_dead:
-            await one.stop()
-            one.start()
-
-
 async def life(server: AwsServer, account: Account, killer: Killer) -> None:
     """One spot machine comes up, and everything is removed."""
-    async with Mortal(server, account, killer) as one:
-        guard = asyncio.create_task(watched(one), name="guard")
-        try:
-            one.workers(1, spot={})
-            await one.until(lambda: one.running() == 1)
-            assert len(one.cloud.running) == one.cloud.made == 1, killer.where
-            one.delete(kinds.MACHINE_SETS, "s")
-            await one.until(lambda: one.is_empty() and not one.all(kinds.MACHINE_SETS), 600)
-            assert (one.cloud.running, one.cloud.parts, one.cloud.made) == ((), 0, 1), killer.where
-            assert one.all(kinds.NODES) == []
-        finally:
-            guard.cancel()
-            await asyncio.gather(guard, return_exceptions=True)
+    async with Mortal(server, account, killer) as one, watched(one):
+        one.workers(1, spot={})
+        await one.until(lambda: one.running() == 1)
+        assert len(one.cloud.running) == one.cloud.made == 1, killer.where
+        one.delete(kinds.MACHINE_SETS, "s")
+        await one.until(lambda: one.is_empty() and not one.all(kinds.MACHINE_SETS), 600)
+        assert (one.cloud.running, one.cloud.parts, one.cloud.made) == ((), 0, 1), killer.where
+        assert one.all(kinds.NODES) == []
 
 
 @pytest.mark.parametrize("at", range(1, BOUNDARIES + 1))

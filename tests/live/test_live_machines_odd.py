@@ -3,6 +3,7 @@ bought twice, lost or taken from another (R9, R12, R34, R39)."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.live.live_machines import LABELS, LiveMachines
@@ -12,6 +13,7 @@ from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.clouds import port
 from dovetail.clouds.sim.machines import CREATE, DELETE, FIND, Fault
+from dovetail.controllers.cluster_api.deployments import Deployments
 from dovetail.core import timestamps
 from dovetail.core.machines import names
 
@@ -114,8 +116,55 @@ def test_a_set_that_wants_a_bootstrap_provider_is_told_what_to_write_instead():
         bootstrap = {"bootstrap": {"dataSecretName": None, "configRef": config}}
         one.edit(kinds.MACHINE_SETS, "s", {"spec": {"replicas": 1, "template": {"spec": bootstrap}}})
         await one.until(lambda: told(one, kinds.MACHINE_SETS, "s", names.MACHINES_CREATED))
-        assert "bootstrap.dataSecretName" in told(one, kinds.MACHINE_SETS, "s", names.MACHINES_CREATED)["message"]
+        message = told(one, kinds.MACHINE_SETS, "s", names.MACHINES_CREATED)["message"]
+        assert message.startswith("spec.template.spec.bootstrap.configRef: ")
+        assert "bootstrap.dataSecretName" in message
         assert one.machines() == []
+
+    live(scenario)
+
+
+def test_so_is_a_machine_and_it_runs_once_it_names_a_secret():
+    async def scenario(one: LiveMachines) -> None:
+        config = {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "k"}
+        reference = {"apiGroup": kinds.AWS_MACHINES.group, "kind": kinds.AWS_MACHINES.name, "name": "n"}
+        bare(one, "n")
+        spec = {"clusterName": "c", "bootstrap": {"configRef": config}, "infrastructureRef": reference}
+        one.put(kinds.MACHINES, {"metadata": {"name": "n"}, "spec": spec})
+        await one.until(lambda: told(one, kinds.MACHINES, "n", names.BOOTSTRAP_READY))
+        assert told(one, kinds.MACHINES, "n", names.BOOTSTRAP_READY)["message"].startswith("spec.bootstrap.configRef: ")
+        assert {said.about.name for said in one.said if said.reason == "BootstrapConfigNotRead"} == {"n"}
+        one.edit(kinds.MACHINES, "n", {"spec": {"bootstrap": BOOT}})
+        await one.until(lambda: one.running() == 1)
+
+    live(scenario)
+
+
+def test_a_deployment_is_told_that_nobody_makes_its_machines():
+    async def scenario(one: LiveMachines) -> None:
+        one.workers(0)
+        spec = dict(one.get(kinds.MACHINE_SETS, "s")["spec"]) | {"replicas": 2}
+        one.put(kinds.MACHINE_DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+        theirs = {"apiGroup": kinds.GCP_TEMPLATES.group, "kind": kinds.GCP_TEMPLATES.name, "name": "t"}
+        other = spec | {"template": {"spec": spec["template"]["spec"] | {"infrastructureRef": theirs}}}
+        one.put(kinds.MACHINE_DEPLOYMENTS, {"metadata": {"name": "other"}, "spec": other})
+        deployments = Deployments(
+            one.client,
+            (kinds.AWS_MACHINES,),
+            lambda key, problem: one.problems.append(f"{key}: {problem!r}"),
+            one.said.append,
+            one.world.now,
+        )
+        task = asyncio.create_task(deployments.run())
+        await one.until(lambda: told(one, kinds.MACHINE_DEPLOYMENTS, "d", names.MACHINES_CREATED))
+        await one.settle(60.0)
+        (said,) = [said for said in one.said if said.about.kind == kinds.MACHINE_DEPLOYMENTS.name]
+        assert "write a MachineSet" in said.message
+        assert told(one, kinds.MACHINE_DEPLOYMENTS, "d", names.MACHINES_CREATED)["message"] == said.message
+        assert not told(one, kinds.MACHINE_DEPLOYMENTS, "other", names.MACHINES_CREATED)
+        assert one.machines() == []
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     live(scenario)
 

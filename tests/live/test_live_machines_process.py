@@ -1,8 +1,9 @@
 """`dovetail machines` in full, on every cloud, with our core and with Cluster API's own (R1, R5, R10, R33, R34, R40).
 
-A set of spot machines comes up, its Nodes are labelled, the cloud takes one instance away, a health check gives the
-Machine up and the set restores its count. Minutes of two control planes buy what no fake can show: that the unmodified
-manager of Cluster API drives our infrastructure machines, and that each process gets by with the rights it is given.
+A set of spot machines comes up, its Nodes are labelled and pods run on them; the cloud gives notice of one, the handler
+on it marks its Node and has its pods leave, the instance is taken away, a health check gives the Machine up and the set
+restores its count. Minutes of two control planes buy what no fake can show: that the unmodified manager of Cluster API
+drives our infrastructure machines, and that each process gets by with the rights it is given.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.control_plane_plugin import ABSENT, LIVE_GROUP, required
+from tests.handler.real_handler import RealHandler, let_in
 from tests.live import machine_shops
 from tests.live.machine_shops import Shop
-from tests.live.real_machines import SYSTEM, Machinery, machinery
+from tests.live.real_machines import CONTROL_PLANE, SYSTEM, WORK, WORKERS, Machinery, machinery
 from tools.aws_server import AwsServer
 from tools.control_plane.find import find, find_cluster_api
 from tools.control_plane.programs import NoControlPlane
@@ -28,6 +30,7 @@ from tools.gcp_server import GcpServer
 
 from dovetail.api import kinds
 from dovetail.api.install.machines import MachinesInstallation
+from dovetail.core.handler import marks
 from dovetail.core.machines import names
 
 pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
@@ -51,46 +54,81 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]
         plane.stop()
 
 
-@pytest.fixture
-def shops(aws_server: AwsServer, gcp_server: GcpServer) -> Iterator[tuple[Shop, ...]]:
-    """All three clouds."""
-    with machine_shops.on_azure() as azure:
-        aws = machine_shops.on_aws(aws_server, aws_server.furnished())
-        yield aws, machine_shops.on_gcp(gcp_server), azure
-
-
-def side_by_side(
-    scenario: Callable[[ControlPlane, Path, Shop], None], plane: ControlPlane, root: Path, *shops: Shop
-) -> None:
-    """One process for each cloud, at the same time: they wait for most of it."""
-    places = [root / shop.cloud for shop in shops]
-    for place in places:
-        place.mkdir()
-    with ThreadPoolExecutor(len(shops)) as pool:
-        list(pool.map(scenario, [plane] * len(shops), places, shops))
-
-
-def healed(one: Machinery) -> None:
-    """What a user sees, whoever the core is."""
+def first_machines(one: Machinery) -> tuple[str, str]:
+    """A control plane on demand, and two spot workers whose Nodes say so."""
     one.control_plane()
-    one.until(lambda: one.get(kinds.MACHINES, "first")["status"]["nodeRef"]["name"])
-    one.workers(2)
+    one.until(lambda: one.get(kinds.MACHINES, CONTROL_PLANE)["status"]["nodeRef"]["name"])
+    one.workers()
     one.until(lambda: one.are_running(2))
     first, second = sorted(one.phases())
     one.until(lambda: one.is_interruptible(first) and one.is_interruptible(second))
-    assert not one.is_interruptible("first")
+    assert not one.is_interruptible(CONTROL_PLANE)
     infra = one.get(one.shop.kinds[0], first)
     assert infra["status"]["interruptible"] is True
     assert infra["metadata"]["ownerReferences"][0]["kind"] == "Machine"
+    return first, second
+
+
+def restored(one: Machinery, lost: str, kept: str) -> str:
+    """The machine that the set made in the place of one that is gone; the other is still there."""
+    one.until(lambda: lost not in one.phases() and one.are_running(2))
+    assert kept in one.phases()
+    (made,) = set(one.phases()) - {kept}
+    one.until(lambda: one.is_interruptible(made))
+    return made
+
+
+def interrupted(one: Machinery) -> None:
+    """What a user sees, whoever the core is: notice, marks, drain, end, and a set that is whole again."""
+    first, second = first_machines(one)
+    one.work()
+    node = one.node(first)["metadata"]["name"]
+    one.until(lambda: len(one.at_work()) == 4 and node in one.at_work().values())
+    let_in(one.plane)
+    handler = RealHandler(one.plane, one.directory, node)
+    try:
+        handler.start()
+        one.until(lambda: handler.ask("/healthz") == "ok")
+        handler.give_notice(one.shop.cloud, first)
+        one.until(lambda: handler.taints().get(marks.TAINT) == "preempt")
+        one.until(lambda: handler.condition() == ("True", marks.REQUESTED))
+        one.until(lambda: not handler.pods("app%3Dwork", one.namespace))
+        one.until(lambda: len(one.at_work()) == 4 and node not in one.at_work().values())
+        # Nothing replaces a machine that is still there.
+        assert set(one.phases()) == {first, second}
+        assert handler.end() == 0
+        assert handler.faults() == []
+        assert "forbidden" not in handler.log.read_text().lower()
+    finally:
+        handler.close()
     one.take_away(first)
-    one.until(lambda: first not in one.phases())
-    one.until(lambda: one.are_running(2))
-    assert second in one.phases()
+    made = restored(one, first, second)
+    # Each Machine has an instance, and what was made for the one that is gone is gone.
+    left = one.shop.left()
+    assert {CONTROL_PLANE, second, made} <= set(left)
+    assert not [name for name in left if name.startswith(first)]
+    assert len(one.at_work()) == 4
+
+
+def removed(one: Machinery) -> None:
+    """Everything goes, and nothing is left in the cloud."""
+    if one.shop.take_away is not None:
+        one.delete(kinds.DEPLOYMENTS, WORK)
+    one.delete(kinds.MACHINE_SETS, WORKERS)
+    one.until(lambda: not one.machines())
+    one.delete(kinds.MACHINES, CONTROL_PLANE)
+    one.until(lambda: not one.list(kinds.MACHINES) and not one.list(one.shop.kinds[0]))
+    assert one.shop.left() == []
 
 
 def with_our_core(plane: ControlPlane, directory: Path, shop: Shop) -> None:
     with machinery(plane, directory, "own", shop) as one:
-        healed(one)
+        if shop.take_away is not None:
+            interrupted(one)
+        else:
+            first, second = first_machines(one)
+            one.take_away(first)
+            restored(one, first, second)
         page = one.metrics()
         assert f'dovetail_machine_launches_total{{cloud="{shop.cloud}",capacity_type="spot"}} 3' in page
         assert 'dovetail_machine_remediations_total{reason="' in page
@@ -99,9 +137,7 @@ def with_our_core(plane: ControlPlane, directory: Path, shop: Shop) -> None:
         node = one.node(machine)["metadata"]["name"]
         one.patch(kinds.NODES, node, {"metadata": {"labels": {names.INTERRUPTIBLE: None}}})
         one.until(lambda: one.is_interruptible(machine))
-        for kind, name in ((kinds.MACHINE_SETS, "s"), (kinds.MACHINES, "first")):
-            one.delete(kind, name)
-        one.until(lambda: not one.list(kinds.MACHINES) and not one.list(shop.kinds[0]))
+        removed(one)
         assert one.end() == 0
         lease = plane.admin.request("GET", kinds.LEASES.path(one.wanted.name, SYSTEM))
         assert not lease["spec"].get("holderIdentity")
@@ -111,9 +147,8 @@ def with_our_core(plane: ControlPlane, directory: Path, shop: Shop) -> None:
 
 def with_theirs(plane: ControlPlane, directory: Path, shop: Shop) -> None:
     with machinery(plane, directory, "upstream", shop) as one:
-        healed(one)
-        one.delete(kinds.MACHINE_SETS, "s")
-        one.until(lambda: not one.machines())
+        interrupted(one)
+        removed(one)
         assert "forbidden" not in one.log.read_text().lower()
         assert "the core is upstream" in one.log.read_text()
         assert one.end() == 0
@@ -123,16 +158,38 @@ def test_a_set_heals_itself_with_our_core_and_a_simulated_cloud(control_plane: C
     with_our_core(control_plane, tmp_path, machine_shops.simulated())
 
 
-def test_sets_on_three_clouds_heal_themselves_with_our_core(
-    control_plane: ControlPlane, tmp_path: Path, shops: tuple[Shop, ...]
-) -> None:
-    side_by_side(with_our_core, control_plane, tmp_path, *shops)
+# ---- three clouds, two cores
 
 
-def test_cluster_apis_own_controllers_drive_our_machines_on_three_clouds(
-    upstream: ControlPlane, tmp_path: Path, shops: tuple[Shop, ...]
+CLOUDS = ("aws", "gcp", "azure")
+CORES = {"own": with_our_core, "upstream": with_theirs}
+PLANES = {"own": "shared_control_plane", "upstream": "upstream"}
+
+
+@pytest.fixture(scope="module", params=list(CORES))
+def lives(
+    request: pytest.FixtureRequest,
+    aws_running: AwsServer,
+    gcp_running: GcpServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Future[None]]]:
+    """The scenario on every cloud at once, one process for each: they wait for most of it. By the name of the cloud."""
+    plane = request.getfixturevalue(PLANES[request.param])
+    aws_running.reset()
+    with machine_shops.on_azure() as azure, ThreadPoolExecutor(len(CLOUDS)) as pool:
+        shops = (machine_shops.on_aws(aws_running, aws_running.furnished()), machine_shops.on_gcp(gcp_running), azure)
+        yield {
+            shop.cloud: pool.submit(CORES[request.param], plane, tmp_path_factory.mktemp(shop.cloud), shop)
+            for shop in shops
+        }
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_R1_R5_R10_R21_R25_R31_R42_a_spot_machine_gets_notice_is_drained_lost_and_replaced(
+    lives: dict[str, Future[None]], cloud: str
 ) -> None:
-    side_by_side(with_theirs, upstream, tmp_path, *shops)
+    """With our core and with Cluster API's own."""
+    lives[cloud].result()
 
 
 def refused(plane: ControlPlane, directory: Path, installed: str, asked: str) -> str:

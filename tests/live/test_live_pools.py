@@ -129,18 +129,33 @@ def test_claims_of_an_older_hash_get_the_new_number_unless_they_had_drifted():
 # ---- node classes
 
 
-def test_a_node_class_stays_until_its_last_claim_is_gone():
+def test_a_node_class_that_somebody_else_keeps_makes_its_pool_unready_until_it_is_gone():
     async def scenario() -> None:
         async with Live() as live:
+            live.edit(kinds.KWOK_NODE_CLASSES, "default", {"metadata": {"finalizers": ["example.com/kept"]}})
             live.pods(1)
             await live.until(live.ready)
             live.delete(kinds.KWOK_NODE_CLASSES, "default")
             await live.until(lambda: condition(pool(live), "NodeClassReady")["reason"] == "NodeClassTerminating")
-            assert live.all(kinds.KWOK_NODE_CLASSES)
+            live.edit(kinds.KWOK_NODE_CLASSES, "default", {"metadata": {"finalizers": None}})
+            await live.until(lambda: condition(pool(live), "NodeClassReady")["reason"] == "NodeClassNotFound")
             live.delete(kinds.DEPLOYMENTS, "web")
             live.delete(kinds.NODE_CLAIMS, live.claim()["metadata"]["name"])
-            await live.until(lambda: not live.all(kinds.KWOK_NODE_CLASSES))
-            await live.until(lambda: condition(pool(live), "NodeClassReady")["reason"] == "NodeClassNotFound")
+            await live.until(lambda: not live.all(kinds.NODES))
+
+    run(scenario())
+
+
+def test_a_node_class_that_says_all_by_itself_carries_no_finalizer_of_ours():
+    """A cluster may be handed to somebody who would not take it off."""
+
+    async def scenario() -> None:
+        async with Live() as live:
+            old = ["example.com/kept", "karpenter.kwok.sh/termination"]
+            live.edit(kinds.KWOK_NODE_CLASSES, "default", {"metadata": {"finalizers": old}})
+            live.pods(1)
+            await live.until(live.ready)
+            await live.until(lambda: live.all(kinds.KWOK_NODE_CLASSES)[0]["metadata"]["finalizers"] == old[:1])
 
     run(scenario())
 

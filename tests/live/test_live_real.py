@@ -13,6 +13,8 @@ from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
 
+pytestmark = pytest.mark.story
+
 POOL = "live"
 
 

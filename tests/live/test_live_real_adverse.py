@@ -18,9 +18,13 @@ DISRUPTED = "karpenter.sh/disrupted"
 
 @pytest.fixture(scope="module")
 def running(shared_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    """Started once; after all of it the role that is shipped was enough, and nothing failed of its own."""
     with at_work(shared_control_plane, tmp_path_factory.mktemp("adverse"), POOL) as real:
         real.edit(kinds.NODE_POOLS, POOL, {"spec": {"disruption": eager()}})
         yield real
+        lines = real.log.read_text().splitlines()
+        assert lines
+        assert not [one for one in lines if "forbidden" in one.lower() or "stacktrace" in one]
 
 
 @pytest.fixture
@@ -159,9 +163,3 @@ def test_a_replacement_taken_away_before_it_joined_leaves_the_pod_where_it_is(re
         assert len(real.running("replaced")) == 1
     finally:
         real.plane.start_kwok()
-
-
-def test_nothing_failed_of_its_own(real: Real):
-    lines = real.log.read_text().splitlines()
-    assert lines
-    assert not [one for one in lines if "forbidden" in one.lower() or "stacktrace" in one]

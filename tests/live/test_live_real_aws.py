@@ -15,6 +15,8 @@ from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
 
+pytestmark = pytest.mark.story
+
 
 @pytest.fixture(scope="module")
 def running(

@@ -26,8 +26,11 @@ _FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
 
 @pytest.fixture(scope="module")
 def running(shared_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    """Started once; after all of it nothing failed of its own."""
     with at_work(shared_control_plane, tmp_path_factory.mktemp("faults"), POOL) as real:
         yield real
+        assert "Traceback" not in real.log.read_text()
+        assert "stacktrace" not in real.log.read_text()
 
 
 @pytest.fixture
@@ -242,8 +245,3 @@ def test_of_two_that_run_one_acts_and_the_other_takes_over(real: Real, tmp_path_
         if real.process is None:
             real.start()
     real.until(lambda: real.ready and real.lease()["holderIdentity"])
-
-
-def test_nothing_failed_of_its_own(real: Real):
-    assert "Traceback" not in real.log.read_text()
-    assert "stacktrace" not in real.log.read_text()

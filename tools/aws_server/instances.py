@@ -91,7 +91,7 @@ def _describe(response: Any) -> Answer:
         raise refused("InvalidParameterCombination", "instancesSet cannot be used with the parameter maxResults")
     backend, filters = response.ec2_backend, filters_of(response)
     in_reservations(backend)
-    found = _named(backend, ids, seen_only=True) if ids else [one for one in everyone(backend) if is_seen(one)]
+    found = named(backend, ids, seen_only=True) if ids else [one for one in everyone(backend) if is_seen(one)]
     views = [one for one in map(view, found) if matches(one, filters, _FIELDS)]
     here, more = (views, None) if ids else page(response, views, _LARGEST_PAGE)
     reservations = [
@@ -101,7 +101,7 @@ def _describe(response: Any) -> Answer:
     return {"Reservations": reservations, "NextToken": more}
 
 
-def _named(backend: Any, ids: list[str], seen_only: bool = False) -> list[Any]:
+def named(backend: Any, ids: list[str], seen_only: bool = False) -> list[Any]:
     """All of these, or the error EC2 gives for the whole call."""
     held = {one.id: one for one in everyone(backend) if not seen_only or is_seen(one)}
     missing = [one for one in ids if one not in held]
@@ -116,7 +116,7 @@ def _terminate(response: Any) -> Answer:
     dry_run(response)
     found = []
     with WORLD.lock:
-        for one in _named(response.ec2_backend, response._get_param("InstanceIds", [])):
+        for one in named(response.ec2_backend, response._get_param("InstanceIds", [])):
             before = end(one)
             now = state_of(one)
             found.append({"InstanceId": one.id, "CurrentState": _state(now), "PreviousState": _state(before)})
@@ -129,7 +129,7 @@ def _state(name: str) -> Answer:
 
 def _reboot(response: Any) -> Answer:
     dry_run(response)
-    for one in _named(response.ec2_backend, response._get_param("InstanceIds", [])):
+    for one in named(response.ec2_backend, response._get_param("InstanceIds", [])):
         life_of(one).boots += 1
     return {}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page
+from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page, refused
+from tools.aws_server.instances import named
 from tools.aws_server.lives import CODES, everyone, is_seen, state_of
 from tools.aws_server.wire import instant
 from tools.aws_server.world import WORLD
 
 _LARGEST_PAGE: Final = 1000
+_MOST_IDS: Final = 100
 _FIELDS: Final = {
     "instance-state-name": "InstanceState.Name",
     "availability-zone": "AvailabilityZone",
@@ -56,13 +58,15 @@ def _view(instance: Any) -> Answer:
 
 def _describe(response: Any) -> Answer:
     dry_run(response)
-    ids = set(response._get_param("InstanceIds", []) or [])
-    everything, filters = bool(response._get_param("IncludeAllInstances", False)), filters_of(response)
-    found = [
-        _view(one)
-        for one in everyone(response.ec2_backend)
-        if is_seen(one) and (not ids or one.id in ids) and (everything or state_of(one) == "running")
-    ]
+    ids = response._get_param("InstanceIds", []) or []
+    if ids and response._get_param("MaxResults"):
+        raise refused("InvalidParameterCombination", "instancesSet cannot be used with the parameter maxResults")
+    if len(ids) > _MOST_IDS:
+        raise refused("InvalidParameterValue", f"more than {_MOST_IDS} instance IDs")
+    backend, filters = response.ec2_backend, filters_of(response)
+    everything = bool(response._get_param("IncludeAllInstances", False))
+    held = named(backend, ids, seen_only=True) if ids else [one for one in everyone(backend) if is_seen(one)]
+    found = [_view(one) for one in held if everything or state_of(one) == "running"]
     here, more = page(response, [one for one in found if matches(one, filters, _FIELDS)], _LARGEST_PAGE)
     return {"InstanceStatuses": here, "NextToken": more}
 

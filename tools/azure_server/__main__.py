@@ -1,4 +1,5 @@
-"""Runs the server until its standard input ends; lines are levers: `evict <machine>`."""
+"""Runs the server until its standard input ends; lines are levers: `evict <machine>`, and `left`, which is answered
+with the names of all there is."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ async def serve() -> None:
         print(f"ready {azure.port} {azure.world.subscription}", flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
             verb, _, name = line.strip().partition(" ")
+            if verb == "left":
+                print(" ".join(azure.everything()), flush=True)
+                continue
             known = verb == "evict" and name in azure.names(VM)
             if known:
                 azure.world.evict(name)

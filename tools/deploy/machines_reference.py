@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools.controller_reference import table
+from tools.reference import marks
+from tools.reference.metrics import table
 
 from dovetail.api import kinds
 from dovetail.api.install import machine_rights
@@ -55,9 +56,24 @@ infrastructure is; bootstrap data comes from `spec.bootstrap.dataSecretName`.
 | `Ready` | the same | no instance runs; what ran stays ready while its cloud cannot be asked |
 | `Permitted` | the same | a control plane runs on spot already: told of, and not ended. Otherwise not there |
 | `MachinesCreated` | a MachineSet | machines are missing and cannot be made; it says why. Otherwise not there |
+| `MachinesCreated` | a MachineDeployment | always, under our core: nobody rolls machines out; write a MachineSet |
 | `RemediationBackoff` | a MachineHealthCheck | (True) machines fail before they are nodes, and the next one waits |
 
-A MachineSet with `bootstrap.configRef` is refused by that condition under our core: nobody makes the data.
+The others are Cluster API's own, and mean what they mean there: `Available`, `UpToDate`, `BootstrapConfigReady`,
+`InfrastructureReady`, `NodeReady`, `NodeHealthy`, `HealthCheckSucceeded`, `OwnerRemediated`, `Deleting` and `Paused` of
+a Machine; `ScalingUp`, `ScalingDown`, `MachinesReady` and `Remediating` of a MachineSet; `RemediationAllowed` of a
+MachineHealthCheck; `ControlPlaneInitialized` of a Cluster.
+
+Under our core nobody makes bootstrap data from a config object, nor machines for a MachineDeployment. Neither is passed
+over in silence: `bootstrap.configRef` of a MachineSet is refused by `MachinesCreated`, that of a Machine by
+`BootstrapConfigReady` with the reason `BootstrapConfigNotRead`, and a MachineDeployment by `MachinesCreated`; each
+names the field and what to write instead, with a warning event beside it. A Machine whose config has made its Secret
+already, before the core was ours, has it in `dataSecretName` and runs. With `--core upstream` both work.
+
+That an instance is ordered stands in an annotation of its infrastructure machine, `dovetail.dev/launch-ordered`, before
+it is: for which object, when, and whether the cloud has taken the order. It goes when the provider ID is on record. A
+machine whose order is on record, and of which the cloud has nothing any more, has failed with `InstanceNotFound`; so
+has one whose order is fifty minutes old and was never heard of.
 
 It serves `/healthz`, `/readyz` and `/metrics` as [the controller](controller.md) does, logs JSON lines, and on SIGTERM
 stops, gives its lease back and exits with 0. What it was at is found again by the next process.
@@ -65,6 +81,36 @@ stops, gives its lease back and exits with 0. What it was at is found again by t
 ## Options
 
 """
+_INFRA: Final = "infrastructure machine"
+_EVENTS: Final = (
+    ("SuccessfulCreate", _INFRA, "its instance was made"),
+    (
+        "FailedCreate",
+        f"{_INFRA}, MachineSet, MachineDeployment",
+        "the cloud refused an instance; machines of a set cannot be made; nobody makes those of a deployment",
+    ),
+    ("BootstrapConfigNotRead", "Machine", "its bootstrap data would come from an object that nobody here reads"),
+    ("InvalidConfiguration", _INFRA, "it can never be had as it is written, and failed"),
+    ("InstanceProvisionFailed InsufficientResources", _INFRA, "the cloud refused it for good, or too often: it failed"),
+    (
+        "InstanceNotFound InstanceTerminated InstanceStopped Evicted",
+        _INFRA,
+        "its instance is gone, was stopped, or was taken away: it failed",
+    ),
+    ("CloudNotAnswering InstanceDeletionFailed", _INFRA, "the cloud cannot be asked, or does not remove it"),
+    ("SuccessfulSetInterruptibleNodeLabel", "Machine", "its Node may be taken away, and says so"),
+    ("FailedSetNodeRef", "Machine", "several Nodes have its provider ID, and none is touched"),
+    ("LifetimeEnding", "Machine", "its cloud is about to end it; it is replaced where somebody would"),
+    (
+        "WaitingForPreDrainHook DrainingNode WaitingForVolumeDetach WaitingForPreTerminateHook "
+        "WaitingForInfrastructureDeletion WaitingForBootstrapDeletion DeletingNode",
+        "Machine",
+        "how far its deletion is",
+    ),
+    ("SuccessfulDelete", "MachineSet", "it had too many, and some go"),
+    ("MachineMarkedUnhealthy", "Machine", "a health check hands it over to be replaced"),
+    ("RemediationRestricted", "MachineHealthCheck", "too many are unhealthy, and none is replaced"),
+)
 _KINDS_HEAD: Final = """\
 ## The kinds
 
@@ -79,7 +125,7 @@ have what runs, by cloud.
 
 def text(kinds_text: str) -> str:
     """The whole page, with the kinds below."""
-    return "".join((_HEAD, _options(), _metrics(), _rights(), _KINDS_HEAD, kinds_text))
+    return "".join((_HEAD, _options(), _metrics(), _events(), _rights(), _KINDS_HEAD, kinds_text))
 
 
 def _options() -> str:
@@ -93,9 +139,13 @@ def _options() -> str:
 def _metrics() -> str:
     metrics = gauges.declare(Metrics())
     gauges.declare_gauges(metrics, MachineStores(kinds.INFRA_MACHINES, core=True))
-    every = sorted(metrics.families(), key=lambda one: one.name)
     head = "## Metrics\n\nBeside those of the process, which every `/metrics` has:\n\n"
-    return f"{head}{table(every)}\n"
+    return f"{head}{table(metrics.families())}\n"
+
+
+def _events() -> str:
+    rows = [(", ".join(f"`{one}`" for one in words.split()), on, when) for words, on, when in _EVENTS]
+    return f"## Events\n\n{marks.table(('reason', 'on', 'when'), rows)}\n"
 
 
 def _rights() -> str:

@@ -83,11 +83,17 @@ def _section(definition: Definition) -> str:
     facts = [f"`{definition.kind.api_version}`", wire["spec"]["scope"].lower()]
     facts += [f"short {', '.join(f'`{one}`' for one in names['shortNames'])}"] if "shortNames" in names else []
     lines = [f"## {definition.kind.name}", "", schema["description"], "", f"{', '.join(facts)}.", ""]
-    lines += ["| field | type | default | allowed | means |", "|---|---|---|---|---|"]
-    lines += [_row(path, one, required) for path, one, required in _fields(schema) if path]
+    lines.append(fields_table(schema))
     rules = [(path, rule["message"]) for path, one, _ in _fields(schema) for rule in one.get(_RULES, ())]
     if rules:
-        lines += ["", "Rules:", "", *(f"- {f'`{path}`: ' if path else ''}{_plain(message)}" for path, message in rules)]
+        lines += ["Rules:", "", *(f"- {f'`{path}`: ' if path else ''}{_plain(message)}" for path, message in rules)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def fields_table(schema: Schema) -> str:
+    """Every field below a schema."""
+    lines = ["| field | type | default | allowed | means |", "|---|---|---|---|---|"]
+    lines += [_row(path, one, required) for path, one, required in _fields(schema) if path]
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,8 @@ class Fault:
     """What befalls calls of this name, such as `instances.insert`; "" is any.
 
     `after` does the work first and loses the answer. `status` 0 hangs up without any answer, `code` fails the operation
-    that the call begins, `text` is sent in place of JSON, and `seconds` is how long it takes.
+    that the call begins, `text` is sent in place of JSON, and `seconds` is how long it takes. As many calls as `skip`
+    says are left alone before.
     """
 
     call: str = ""
@@ -22,6 +23,7 @@ class Fault:
     after: bool = False
     code: str = ""
     seconds: float = 0.0
+    skip: int = 0
     text: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -44,7 +46,9 @@ class Faults:
     def take(self, call: str) -> Fault | None:
         with self._lock:
             for at, one in enumerate(self._script):
-                if one.call in ("", call):
+                if one.call in ("", call) and one.skip > 0:
+                    one.skip -= 1
+                elif one.call in ("", call):
                     one.times -= 1
                     if one.times <= 0:
                         del self._script[at]

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tools.gcp_server.faults import Fault, Faults
+from tools.gcp_server.partial import chosen, cut
 from tools.gcp_server.refusals import Refused
 from tools.gcp_server.world import GcpWorld
 
@@ -35,8 +36,8 @@ ROUTES: Final = tuple(
         ("disks.delete", "DELETE", rf"{_ZONE}/disks/(?P<name>[^/]+)"),
     )
 )
-#: One comparison of a filter: labels.key = "value", labels.key:*, status != "DONE".
-_TERM: Final = re.compile(r'([\w.-]+)\s*(!=|=|:)\s*(?:"([^"]*)"|(\*))')
+#: One comparison of a filter: labels.key = "value", labels.key:*, status != "DONE", targetLink eq ".*/pattern".
+_TERM: Final = re.compile(r'([\w.-]+)\s*(!=|=|:|\beq\b)\s*(?:"([^"]*)"|(\*)|(\w+))')
 
 
 @dataclass
@@ -124,13 +125,19 @@ class GcpServer:
 def fits(one: Json, text: str) -> bool:
     terms = _TERM.findall(text)
     assert terms or not text, f"a filter nobody reads: {text}"
-    for path, sign, value, star in terms:
+    for path, sign, quoted, star, word in terms:
         held: Any = one
         for part in path.split(".", 1):
             held = held.get(part) if isinstance(held, dict) else None
-        if (sign == "!=") == (held == value) if not star else held is None:
+        if not (held is not None if star else _compared(sign, held, quoted or word)):
             return False
     return True
+
+
+def _compared(sign: str, held: object, value: str) -> bool:
+    if sign == "eq":
+        return re.fullmatch(value, str(held)) is not None
+    return (held == value) == (sign == "=")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -167,6 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
             if asked.call == "unknown":
                 raise Refused(404, "notFound", f"{self.command} {asked.path} is not known here")
             told = self.gcp.answer(asked, found, fault.code if fault else "")
+            if "fields" in asked.query:
+                told = cut(told, chosen(asked.query["fields"]))
         except Refused as refused:
             self._send(refused.status, _error(refused.status, refused.reason, refused.message))
             return

@@ -93,6 +93,8 @@ class Operation:
     ends: float
     code: str = ""
     message: str = ""
+    #: Whether what it began was undone, since it failed.
+    undone: bool = False
 
 
 @dataclass
@@ -164,10 +166,10 @@ class GcpWorld:
             if deleted or ended:
                 self._gone(one)
         for operation in self.operations.values():
-            key = (operation.zone, operation.target)
-            if operation.kind == "insert" and operation.code and now >= operation.ends and key in self.instances:
+            key, failed = (operation.zone, operation.target), operation.kind == "insert" and operation.code
+            if failed and not operation.undone and now >= operation.ends and key in self.instances:
                 self._gone(self.instances[key])
-                operation.target = ""
+                operation.undone = True
         return now
 
     def _stop(self, one: Instance, when: float) -> None:

@@ -5,6 +5,7 @@
     gcp instance/preempted TRUE
     azure Preempt                                              an event for this machine
     azure withdraw
+    azure name NAME                                            what the machine is called
 
 It says `ready PORT` once it listens, and `ok` after each line.
 """
@@ -36,6 +37,8 @@ def _set(fake: FakeMetadata, cloud: str, key: str, value: str) -> None:
             fake.aws.notices.pop(key, None)
         case "gcp":
             fake.gcp.set(key, value)
+        case "azure" if key == "name":
+            fake.azure.name = value
         case "azure" if key == "withdraw":
             fake.azure.withdraw()
         case "azure":

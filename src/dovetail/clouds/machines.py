@@ -14,11 +14,12 @@ What an implementation owes beyond the methods' own words:
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, QuotaExceeded, Throttled
-from dovetail.core.machines.infra_objects import Found, InfraMachine, Kind, Purchase, Refusal
+from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, QuotaExceeded, Throttled, Unavailable
+from dovetail.core.machines.infra_objects import Found, InfraMachine, Kind, Purchase, Refusal, Sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,27 @@ class UserData:
 
 class Underway(CloudError):
     """The cloud has taken the order and is at it; ask again with the same token after `wait` seconds. It is how a
-    cloud whose orders take a while keeps nobody waiting, and how want of capacity that shows late is still heard."""
+    cloud whose orders take a while keeps nobody waiting, and how want of capacity that shows late is still heard.
+    `taken` is whether it is the instance that is under way, and not only what it needs first."""
 
-    def __init__(self, message: str, wait: float = 3.0) -> None:
+    def __init__(self, message: str, wait: float = 3.0, *, taken: bool = False) -> None:
         super().__init__(message)
-        self.wait = wait
+        self.wait, self.taken = wait, taken
+
+
+class Undone(Unavailable):
+    """The order came to nothing for a reason that may pass, and nothing is left of it: another may be sent."""
+
+
+class Lost(CloudError):
+    """An order was carried out, and its instance is gone before anybody had its id."""
+
+
+Ordering = Callable[[], Awaitable[None]]
+
+
+async def unrecorded() -> None:
+    """Nobody keeps a record of orders."""
 
 
 class Machines(Protocol):
@@ -60,9 +77,14 @@ class Machines(Protocol):
     def cloud(self) -> str:
         """aws, gcp or azure: which infrastructure machines are its own."""
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
         """Make one. The same token again, later or at the same time, returns the same instance. Raises Underway while
-        the cloud cannot say yet whether there will be one."""
+        the cloud cannot say yet whether there will be one.
+
+        `ordering` is awaited right before the call that makes the instance: that it is made goes on record first, and
+        what it raises keeps it from being made. What the record says comes back as `purchase.sent`. An order that was
+        TAKEN is only asked about, and is Lost where nothing is there; one that is UNHEARD is sent again, unless the
+        cloud can tell that it was carried out."""
 
     async def find(self, sought: Sought) -> Found:
         """The instance, in whatever state, as long as the cloud remembers it; raises NotFound if it has none. One that
@@ -75,18 +97,27 @@ class Machines(Protocol):
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         """Every instance that was made for machines of this cluster and is not gone, and nobody else's."""
 
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        """Provider ids of those that certainly run, asked for together, in as few calls as the cloud allows. It says
+        nothing of the others: a list may be behind, so each of them is looked at by itself. Raises CloudError where a
+        part of the answer is missing: half a list would cast doubt on all the rest."""
+
 
 def refusal(error: CloudError) -> Refusal:
     """What it means that an instance was not made (R38)."""
     match error:
         case NoCapacity() | QuotaExceeded():
-            return Refusal(Kind.CAPACITY, str(error))
+            return Refusal(Kind.CAPACITY, str(error), sent=Sent.NO)
         case Misconfigured() | NotFound():
             return Refusal(Kind.PERSISTENT, str(error))
         case Throttled():
             return Refusal(Kind.TRANSIENT, str(error), error.wait)
         case Underway():
-            return Refusal(Kind.UNDERWAY, str(error), error.wait)
+            return Refusal(Kind.UNDERWAY, str(error), error.wait, Sent.TAKEN if error.taken else None)
+        case Undone():
+            return Refusal(Kind.TRANSIENT, str(error), sent=Sent.NO)
+        case Lost():
+            return Refusal(Kind.LOST, str(error))
         case _:
             return Refusal(Kind.TRANSIENT, str(error))
 

@@ -7,14 +7,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from tests.listings import load_once
 from tools.aws_server import Account, World
 
 from dovetail.clouds.aws.resolved import Image, ResolvedClass, Subnet
 from dovetail.clouds.listed import ListedMarket
-from dovetail.clouds.load import load
 from dovetail.core import labels
 from dovetail.core.catalog.cache import CatalogCache
-from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.catalog.prices import NANO
 from dovetail.core.catalog.reservations import Reservation
@@ -33,12 +32,7 @@ ANY = (labels.RESERVED, labels.SPOT, labels.ON_DEMAND)
 @cache
 def kinds(reservations: tuple[Reservation, ...] = ()) -> Mapping[str, InstanceType]:
     """Every type of us-east-1, as the pool sees it."""
-    return CatalogCache(ListedMarket(_listing(), reservations=reservations)).catalog(POOL, 0.0).types
-
-
-@cache
-def _listing() -> Listing:
-    return load("aws")
+    return CatalogCache(ListedMarket(load_once("aws"), reservations=reservations)).catalog(POOL, 0.0).types
 
 
 def claim(name: str = "general-a1b2c", wanted: Iterable[Requirement] = (), **more: Any) -> NodeClaim:

@@ -13,7 +13,7 @@ from tools.aws_server.lives import end, stop
 
 from dovetail.clouds.aws import machines
 from dovetail.clouds.aws.described import id_of
-from dovetail.clouds.machines import Underway, UserData
+from dovetail.clouds.machines import Lost, Underway, UserData
 from dovetail.clouds.port import Misconfigured, NotFound, Unavailable
 from dovetail.core.errors import BadInput
 from dovetail.core.machines.infra_objects import State, token_of
@@ -113,7 +113,7 @@ def test_R10_an_instance_nobody_remembers_is_not_found_and_the_same_order_does_n
         aws_server.world.forward(2 * 3600)
         with pytest.raises(NotFound):
             await one.machines.find(sought(provider_id=made.provider_id))
-        with pytest.raises(Misconfigured, match="was terminated; it is not made again"):
+        with pytest.raises(Lost, match="was terminated; it is not made again"):
             await one.machines.create(order(spec(aws_account)), BOOT)
         assert living(aws_account) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from argparse import ArgumentParser
 from datetime import date
@@ -39,7 +40,7 @@ def _few(aws_server: AwsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def refresh(server: AwsServer, *words: str) -> Ran:
     parser = ArgumentParser()
     catalog_refresh.configure(parser)
-    flags = parser.parse_args([*words, "--endpoint", server.url])
+    flags = parser.parse_args([*words, "--cloud-endpoint", server.url])
     streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
     console = Console(streams, settings.read(flags), date(2026, 11, 15))
     code = catalog_refresh.run(flags, console)
@@ -74,7 +75,7 @@ def test_who_names_no_region_is_told_how_to(aws_server: AwsServer) -> None:
 
 def test_who_may_not_ask_for_prices_gets_the_rest_and_is_told(aws_server: AwsServer, tmp_path: Path) -> None:
     aws_server.world.fail_always("GetProducts", Refuse("AccessDeniedException", "not authorized to GetProducts", 400))
-    ran = refresh(aws_server, "--region", "us-east-1", "-o", str(tmp_path / "c.json"))
+    ran = refresh(aws_server, "--region", "us-east-1", "--to", str(tmp_path / "c.json"))
     assert ran.code == Exit.FAILED
     assert "on-demand prices: as bundled with this program" in ran.err
     assert "pricing GetProducts was refused (AccessDeniedException)" in ran.err
@@ -82,13 +83,24 @@ def test_who_may_not_ask_for_prices_gets_the_rest_and_is_told(aws_server: AwsSer
 
 
 def test_an_isolated_network_is_no_failure(aws_server: AwsServer, tmp_path: Path) -> None:
-    ran = refresh(aws_server, "--region", "us-east-1", "--isolated-vpc", "-o", str(tmp_path / "c.json"))
+    ran = refresh(aws_server, "--region", "us-east-1", "--isolated-vpc", "--to", str(tmp_path / "c.json"))
     assert ran.code == Exit.OK
     assert aws_server.world.calls["GetProducts"] == 0
+
+
+def test_what_was_heard_can_be_told_to_a_program(aws_server: AwsServer, tmp_path: Path) -> None:
+    path = str(tmp_path / "c.json")
+    told = json.loads(refresh(aws_server, "--region", "us-east-1", "--to", path, "-o", "json").out)
+    assert {key: told[key] for key in ("cloud", "region", "types", "path")} == {
+        "cloud": "aws",
+        "region": "us-east-1",
+        "types": 3,
+        "path": path,
+    }
 
 
 def test_without_types_nothing_is_written(aws_server: AwsServer, tmp_path: Path) -> None:
     aws_server.world.fail_always("DescribeInstanceTypes", Refuse("UnauthorizedOperation", "no", 403))
     with pytest.raises(BadInput, match="ec2 DescribeInstanceTypes was refused"):
-        refresh(aws_server, "--region", "us-east-1", "-o", str(tmp_path / "c.json"))
+        refresh(aws_server, "--region", "us-east-1", "--to", str(tmp_path / "c.json"))
     assert not (tmp_path / "c.json").exists()

@@ -241,7 +241,7 @@ def test_credentials_that_cannot_be_had_are_said(monkeypatch: pytest.MonkeyPatch
     async def scenario() -> None:
         async with azure.opened(subscription="s", endpoint="https://127.0.0.1:1") as machines:
             with pytest.raises(port.Misconfigured, match="credentials are wrong"):
-                await machines.instances("c")
+                await machines.roll_call((sought(),))
 
     asyncio.run(scenario())
 

@@ -1,4 +1,4 @@
-"""A thousand machines are looked at with one list, which is believed in one thing only: that who runs still does."""
+"""A thousand machines are called with one list, which is believed in one thing only: that who runs still does."""
 
 from __future__ import annotations
 
@@ -10,82 +10,97 @@ from tests.clouds.azure.azure_orders import Shop, order, shop, sought
 from tools.azure_server import Fault
 
 from dovetail.clouds import port
-from dovetail.clouds.azure.machines.pulse import FEWEST, FRESH_SECONDS
+from dovetail.clouds.machines import Sought
 from dovetail.core.machines.infra_objects import Found, State
 
 Fleet = dict[str, Found]
+COUNT = 6
+VM = "Microsoft.Compute/virtualMachines"
 
 
-def run(scenario: Callable[[Shop, Fleet], Awaitable[None]], number: int = FEWEST) -> None:
+def run(scenario: Callable[[Shop, Fleet], Awaitable[None]]) -> None:
     async def through() -> None:
         async with shop() as one:
             one.server.page = 1000
-            names = [f"m{at}" for at in range(number)]
-            made = {name: await one.made(order(name, spotVMOptions={})) for name in names}
-            await looked(one, made)
+            made = {name: await one.made(order(name, spotVMOptions={})) for name in (f"m{at}" for at in range(COUNT))}
             one.server.asked.clear()
             await scenario(one, made)
 
     asyncio.run(through())
 
 
-async def looked(one: Shop, fleet: Fleet) -> dict[str, Found | None]:
-    async def ask(name: str) -> Found | None:
-        try:
-            return await one.machines.find(sought(name, fleet[name].provider_id))
-        except port.NotFound:
-            return None
-
-    return dict(zip(fleet, await asyncio.gather(*(ask(name) for name in fleet)), strict=True))
+def everybody(fleet: Fleet) -> tuple[Sought, ...]:
+    return tuple(sought(name, found.provider_id) for name, found in fleet.items())
 
 
-def test_many_machines_that_run_are_looked_at_with_one_list():
+def ids(fleet: Fleet) -> frozenset[str]:
+    return frozenset(one.provider_id for one in fleet.values())
+
+
+def test_everybody_is_called_with_one_question_a_page():
     async def scenario(one: Shop, fleet: Fleet) -> None:
-        first = await looked(one, fleet)
-        assert {found.state for found in first.values() if found} == {State.RUNNING}
-        assert all(found is not None and found.addresses for found in first.values())
-        await looked(one, fleet)
+        assert await one.machines.roll_call(everybody(fleet)) == ids(fleet)
         assert [asked.query.get("statusOnly") for asked in one.server.asked] == ["true"]
-        one.time.now += FRESH_SECONDS
-        await looked(one, fleet)
-        assert len(one.server.asked) == 2
+        one.server.page = 2
+        assert await one.machines.roll_call(everybody(fleet)) == ids(fleet)
+        assert len(one.server.asked) == 1 + 3
 
     run(scenario)
-
-
-def test_few_machines_are_looked_at_one_by_one():
-    async def scenario(one: Shop, fleet: Fleet) -> None:
-        await looked(one, fleet)
-        assert len(one.server.asked) == 3
-        assert not any("statusOnly" in asked.query for asked in one.server.asked)
-
-    run(scenario, 3)
 
 
 @pytest.mark.parametrize("policy", ["Deallocate", "Delete"])
-def test_R29_one_that_was_evicted_among_many_is_noticed(policy: str):
+def test_R29_one_that_was_evicted_among_many_does_not_answer(policy: str):
     async def scenario(one: Shop, fleet: Fleet) -> None:
-        await looked(one, fleet)
-        one.server.world.named("Microsoft.Compute/virtualMachines", "m7").properties["evictionPolicy"] = policy
-        one.server.world.evict("m7")
-        one.time.now += FRESH_SECONDS
-        found = await looked(one, fleet)
-        lost = found.pop("m7")
-        assert lost is None if policy == "Delete" else lost is not None and lost.state is State.STOPPED
-        assert {each.state for each in found.values() if each} == {State.RUNNING}
+        one.server.world.named(VM, "m3").properties["evictionPolicy"] = policy
+        one.server.world.evict("m3")
+        lost = fleet["m3"].provider_id
+        assert await one.machines.roll_call(everybody(fleet)) == ids(fleet) - {lost}
+        try:
+            assert (await one.machines.find(sought("m3", lost))).state is State.STOPPED
+            assert policy == "Deallocate"
+        except port.NotFound:
+            assert policy == "Delete"
 
     run(scenario)
 
 
-def test_a_list_without_power_states_and_one_that_cannot_be_had_mean_nothing():
+def test_R10_a_list_without_power_states_makes_nobody_gone():
     async def scenario(one: Shop, fleet: Fleet) -> None:
         one.server.statusless = True
-        assert all(found is not None for found in (await looked(one, fleet)).values())
-        assert len(one.server.asked) == 1 + len(fleet)
-        for fault in (Fault("GET", "/virtualMachines", 503), Fault("GET", "/virtualMachines", 200, text="[")):
-            one.time.now += FRESH_SECONDS
-            one.server.faults.append(fault)
-            assert all(found is not None for found in (await looked(one, fleet)).values())
+        assert await one.machines.roll_call(everybody(fleet)) == frozenset()
+        for name, found in fleet.items():
+            assert (await one.machines.find(sought(name, found.provider_id))).state is State.RUNNING
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault("GET", "/virtualMachines", 503), port.Unavailable),
+        (Fault("GET", "/virtualMachines", lost=True, times=2), port.Unavailable),
+        (Fault("GET", "/virtualMachines", 200, text="["), port.Unavailable),
+        (Fault("GET", "/virtualMachines", 403, "AuthorizationFailed"), port.Misconfigured),
+    ],
+)
+def test_a_page_that_fails_half_way_fails_the_whole(fault: Fault, error: type[port.CloudError]):
+    async def scenario(one: Shop, fleet: Fleet) -> None:
+        one.server.page = 2
+        one.server.faults += [Fault("GET", "/virtualMachines", honest=True), fault]
+        with pytest.raises(error):
+            await one.machines.roll_call(everybody(fleet))
+        assert await one.machines.roll_call(everybody(fleet)) == ids(fleet)
+
+    run(scenario)
+
+
+def test_who_asks_too_often_is_told_how_long_to_wait():
+    async def scenario(one: Shop, fleet: Fleet) -> None:
+        headers = {"Retry-After": "40"}
+        one.server.faults.append(Fault("GET", "/virtualMachines", 429, "TooManyRequests", "slow", headers))
+        with pytest.raises(port.Throttled) as caught:
+            await one.machines.roll_call(everybody(fleet))
+        assert caught.value.wait == 40
 
     run(scenario)
 
@@ -96,6 +111,6 @@ def test_what_is_left_of_many_machines_is_asked_for_together():
         await asyncio.gather(*(one.gone(found, name) for name, found in fleet.items()))
         assert one.server.everything() == []
         lists = [asked for asked in one.server.asked if asked.path.endswith(("Interfaces", "disks", "Addresses"))]
-        assert len(lists) < len(fleet)
+        assert len(lists) < 3 * len(fleet)
 
     run(scenario)

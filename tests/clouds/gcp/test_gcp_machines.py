@@ -10,7 +10,7 @@ import pytest
 from tests.clouds.gcp.gcp_orders import BOOT, ZONE, order, sought
 from tools.gcp_server import Fault, GcpServer, GcpWorld
 
-from dovetail.clouds.gcp import client
+from dovetail.clouds.gcp import identity, sdk
 from dovetail.clouds.gcp.machines import GcpMachines, cloud, opened, reporting
 from dovetail.clouds.gcp.machines.answers import Instance
 from dovetail.clouds.machines import Machines, Underway
@@ -441,7 +441,7 @@ def test_without_credentials_one_sentence_says_where_they_are_looked_for(
         with pytest.raises(Misconfigured) as told:
             async with opened("p"):
                 pass
-        assert str(told.value) == client.NO_CREDENTIALS
+        assert str(told.value) == identity.NO_CREDENTIALS
 
     asyncio.run(scenario())
 
@@ -456,7 +456,7 @@ def test_without_a_project_one_sentence_asks_for_it(gcp_server: GcpServer):
 
 
 def test_lists_are_read_to_their_last_page(gcp_server: GcpServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client, "_PAGE", 2)
+    monkeypatch.setattr(sdk, "_PAGE", 2)
 
     async def scenario(machines: Machines) -> None:
         assert isinstance(machines, GcpMachines)

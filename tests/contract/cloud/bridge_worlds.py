@@ -167,7 +167,9 @@ class BridgeWorld:
         return f"aws:///a/{name}"
 
     async def boots(self, instance: Instance) -> str:
-        raise NotImplementedError
+        """An instance starts once (R12): which one a Machine has is all there is to tell."""
+        told = (one["spec"].get("providerID") for (kind, _, _), one in self.api.held.items() if kind == "Machine")
+        return next(one for one in told if one == instance.provider_id)
 
 
 #: For type checkers: it is one.

@@ -136,8 +136,10 @@ def test_a_restart_is_made_once_for_each_operation(world: World) -> None:
         made = await world.cloud.launch(order(world))
         if not getattr(world, "restarts", True):
             assert "RebootNode" not in {one.action for one in world.cloud.repair_policies}
+            before = await world.boots(made)
             with pytest.raises(CloudError, match="cannot be restarted"):
                 await world.cloud.reboot(registered(world, made), "one")
+            assert await world.boots(made) == before
             return
         seen = [await world.boots(made)]
         for operation in ("one", "one", "two"):

@@ -32,7 +32,7 @@ from dovetail.kube.errors import NotFound as ObjectNotFound
 from dovetail.kube.retry import Patience
 from dovetail.kube.transport import Options as ClientOptions
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 @dataclass

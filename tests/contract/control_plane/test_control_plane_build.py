@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tools.control_plane import build
-from tools.control_plane.programs import MANAGER, PROGRAMS, NoControlPlane, Programs, given
+from tools.control_plane.find import find_cluster_api, find_peer
+from tools.control_plane.programs import MANAGER, PEER, PROGRAMS, NoControlPlane, Programs, given
 
 GO = """#!/bin/sh
 echo "$@" >> {log}
+echo "with $GOTOOLCHAIN: $1" >> {log}
 case "$1" in
   env) echo '{{"GOVERSION": "{version}", "GOOS": "linux", "GOARCH": "amd64", "CGO_ENABLED": "0"}}' ;;
   list) echo {module} ;;
@@ -30,7 +33,8 @@ class FakeGo:
         self._script = root / "bin" / "go"
         self._module = root / "kwok"
         self._script.parent.mkdir()
-        for folder in {one.folder for recipe in (build.CONTROL_PLANE, build.MANAGER_RECIPE) for one in recipe.taken}:
+        recipes = (build.CONTROL_PLANE, build.MANAGER_RECIPE, build.PEER_RECIPE)
+        for folder in {one.folder for recipe in recipes for one in recipe.taken}:
             (self._module / folder).mkdir(parents=True)
             (self._module / folder / "kustomization.yaml").write_text("no manifest")
             (self._module / folder / f"{folder.replace('/', '-')}.yaml").write_text("kind: Stage")
@@ -71,6 +75,33 @@ def test_cluster_apis_manager_is_made_apart_with_its_definitions_rights_and_webh
     found = {one.name for one in manager.cluster_api_files.iterdir() if list(one.glob("*.yaml"))}
     assert found == {"crds", "rights", "webhooks"}
     assert go.builds() == len(PROGRAMS) + 1
+
+
+def test_karpenter_is_made_apart_with_its_definitions_and_its_chart(go: FakeGo, tmp_path: Path) -> None:
+    peer = build.build(build.PEER_RECIPE, quiet, tmp_path / "cache")
+    assert peer.path(PEER).exists()
+    crds = {one.name for one in (peer.karpenter_files / "crds").glob("*.yaml")}
+    assert len(crds) == len(build.KARPENTER_CRDS)
+    assert list((peer.karpenter_files / "chart").glob("*.yaml"))
+    assert go.builds() == 1
+
+
+def test_a_go_that_is_too_old_may_fetch_the_one_a_module_asks_for(
+    go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOTOOLCHAIN", "local")
+    build.build(build.PEER_RECIPE, quiet, tmp_path / "cache")
+    assert {"with auto: env", "with auto: build"} <= set(go.log.read_text().splitlines())
+
+
+@pytest.mark.parametrize(("find", "program"), [(find_cluster_api, MANAGER), (find_peer, PEER)])
+def test_what_lies_beside_the_programs_somebody_named_is_taken(
+    find: Callable[[dict[str, str]], Programs], program: str, tmp_path: Path
+) -> None:
+    directory = complete(tmp_path / "mine")
+    (directory / program).write_text("")
+    (directory / program).chmod(0o755)
+    assert find({"DOVETAIL_CONTROL_PLANE": str(directory)}) == Programs(directory)
 
 
 def test_another_cluster_api_leaves_the_control_plane_as_it_is(

@@ -14,7 +14,7 @@ from tools.control_plane.access import Refused
 from tools.control_plane.programs import KUBERNETES_VERSION
 from tools.control_plane.start import ControlPlane
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -27,7 +27,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 LOOK_EVERY = 0.02
 
 

@@ -148,7 +148,7 @@ async def test_deleting_a_namespace_removes_its_content(api: Api) -> None:
     (await api.post(CONFIG_MAPS.path(namespace=name), config_map("one"))).ok()
     answer = (await api.delete(NAMESPACES.path(name))).ok()
     assert answer["status"]["phase"] == "Terminating"
-    await api.until(NAMESPACES.path(name), gone, patience=30)
+    await api.until(NAMESPACES.path(name), gone)
     assert (await api.get(CONFIG_MAPS.path("one", name))).status == 404
 
 

@@ -198,18 +198,18 @@ async def test_scale_and_wait(kubectl: Kubectl, api: Api, namespace: str) -> Non
     assert await kubectl("scale", "deploy/web", "--replicas=1") == "deployment.apps/web scaled\n"
     listed = await api.until(PODS.path(namespace=namespace), lambda answer: len(answer.ok()["items"]) == 1)
     name = listed.body["items"][0]["metadata"]["name"]
-    waiting = asyncio.create_task(kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=15s"))
+    waiting = asyncio.create_task(kubectl("wait", "--for=condition=Available", "deploy/web", "--timeout=60s"))
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     (await api.patch(f"{PODS.path(name, namespace)}/status", ready)).ok()
     assert await waiting == "deployment.apps/web condition met\n"
-    assert "successfully rolled out" in await kubectl("rollout", "status", "deploy/web", "--timeout=10s")
-    await kubectl("wait", "--for=jsonpath={.status.phase}=Running", f"pod/{name}", "--timeout=5s")
+    assert "successfully rolled out" in await kubectl("rollout", "status", "deploy/web", "--timeout=60s")
+    await kubectl("wait", "--for=jsonpath={.status.phase}=Running", f"pod/{name}", "--timeout=60s")
 
 
 async def test_delete_waits_until_it_is_gone(kubectl: Kubectl, api: Api, namespace: str) -> None:
     path = CONFIG_MAPS.path("one", namespace)
     (await api.post(CONFIG_MAPS.path(namespace=namespace), config_map("one", finalizers=["contract.test/wait"]))).ok()
-    waiting = asyncio.create_task(kubectl("delete", "cm", "one", "--timeout=15s"))
+    waiting = asyncio.create_task(kubectl("delete", "cm", "one", "--timeout=60s"))
     await api.until(path, lambda answer: "deletionTimestamp" in answer.ok()["metadata"])
     assert not waiting.done()
     (await api.patch(path, {"metadata": {"finalizers": None}})).ok()
@@ -236,7 +236,7 @@ async def test_drain_cordons_a_node_and_evicts_its_pods(kubectl: Kubectl, api: A
         return [item["spec"].get("nodeName") for item in answer.ok()["items"]] == [name]
 
     first = (await api.until(PODS.path(namespace=namespace), bound)).body["items"][0]["metadata"]["name"]
-    text = await kubectl("drain", name, "--ignore-daemonsets", "--grace-period=0", "--timeout=15s")
+    text = await kubectl("drain", name, "--ignore-daemonsets", "--grace-period=0", "--timeout=60s")
     assert f"node/{name} drained" in text
     assert (await api.get(PODS.path(first, namespace))).status == 404
     assert (await api.get(NODES.path(name))).ok()["spec"]["unschedulable"] is True

@@ -10,9 +10,9 @@ import pytest
 from tests.contract.machines.worlds import NOW, World, simulated
 
 from dovetail.clouds import port
-from dovetail.clouds.machines import Machines, Sought, Underway, UserData, refusal
+from dovetail.clouds.machines import Lost, Machines, Sought, Underway, Undone, UserData, refusal
 from dovetail.clouds.sim.machines import CREATE, Fault, SimMachines
-from dovetail.core.machines.infra_objects import Kind, Market, Purchase, State, Wanted, token_of
+from dovetail.core.machines.infra_objects import Kind, Market, Purchase, Sent, State, Wanted, token_of
 
 BOOT = UserData(b"#cloud-config\n")
 #: By name; one that needs a server is a fixture of that name in `conftest`.
@@ -140,6 +140,42 @@ def test_only_the_clusters_own_instances_are_listed(world: World):
     world.run(scenario)
 
 
+class Unwritten(Exception):
+    """The record could not be written."""
+
+
+def test_R9_an_order_is_on_record_before_it_is_sent_and_not_sent_without(world: World):
+    async def unwritable() -> None:
+        raise Unwritten
+
+    async def scenario(cloud: Machines) -> None:
+        seen: list[int] = []
+
+        async def written() -> None:
+            seen.append(len(await cloud.instances("c")))
+
+        with pytest.raises(Unwritten):
+            await cloud.create(order(world), BOOT, unwritable)
+        assert await cloud.instances("c") == ()
+        await cloud.create(order(world), BOOT, written)
+        assert seen == [0]
+        assert len(await cloud.instances("c")) == 1
+
+    world.run(scenario)
+
+
+def test_R10_an_order_that_was_taken_is_asked_about_and_never_sent_again(world: World):
+    async def scenario(cloud: Machines) -> None:
+        with pytest.raises(Lost):
+            await cloud.create(replace(order(world), sent=Sent.TAKEN), BOOT)
+        assert await cloud.instances("c") == ()
+        made = await cloud.create(order(world), BOOT)
+        again = await cloud.create(replace(order(world), sent=Sent.TAKEN), BOOT)
+        assert again.provider_id == made.provider_id
+
+    world.run(scenario)
+
+
 # ------------------------------------------------------------------------------------------------ the simulated one
 
 
@@ -188,11 +224,19 @@ def test_R29_a_deallocated_instance_keeps_what_costs_money_until_it_is_removed()
         (port.Throttled("x", 9.0), Kind.TRANSIENT, 9.0),
         (port.Unavailable("x"), Kind.TRANSIENT, None),
         (Underway("x", 3.0), Kind.UNDERWAY, 3.0),
+        (Undone("x"), Kind.TRANSIENT, None),
+        (Lost("x"), Kind.LOST, None),
     ],
 )
-def test_R38_every_error_means_one_of_four_things(error: port.CloudError, kind: Kind, wait: float | None):
+def test_R38_every_error_means_one_of_five_things(error: port.CloudError, kind: Kind, wait: float | None):
     found = refusal(error)
     assert (found.kind, found.message, found.wait) == (kind, "x", wait)
+
+
+def test_R10_what_an_error_says_of_the_order():
+    assert refusal(port.NoCapacity("x")).sent is refusal(Undone("x")).sent is Sent.NO
+    assert refusal(Underway("x", taken=True)).sent is Sent.TAKEN
+    assert refusal(Underway("x")).sent is refusal(port.Unavailable("x")).sent is None
 
 
 def test_user_data_is_never_shown():

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.core.machines.machine_world import ID, NOW, cluster, infra, instance, machine, of_set, said, spot
 
+from dovetail.core import timestamps
 from dovetail.core.conditions import Status, found
 from dovetail.core.effects import Delete, Say
 from dovetail.core.machines import infra as lifecycle
@@ -21,6 +22,7 @@ from dovetail.core.machines.infra_objects import (
     Missing,
     Purchase,
     Refusal,
+    Sent,
     State,
     Wanted,
     token_of,
@@ -445,3 +447,74 @@ def test_a_note_of_a_clock_that_was_ahead_keeps_nobody_waiting_for_years():
     note = "1 2026-01-01T00:00:00Z 2099-01-01T00:00:00Z"
     step = lifecycle.advance(seen(infra(about={"annotations": {names.REFUSALS: note}}), answer=Missing()), NOW)
     assert step.again == lifecycle.PATIENCE_SECONDS
+
+
+def test_an_instance_whose_machine_is_not_there_is_watched_and_nothing_more():
+    up = lifecycle.found(seen(infra(provider_id=ID), machine=None), instance(), NOW)
+    assert kinds(up) == ["SaveInfra"]
+    assert up.again == lifecycle.WATCH_SECONDS
+
+
+# ------------------------------------------------------------------------------------------------ the order on record
+
+
+def ordered(ago: float = 5.0, told: str = "", uid: str = "uid-m") -> InfraMachine:
+    """A machine that was ordered a while ago."""
+    note = f"{uid} {timestamps.text(NOW - ago)} {told}".rstrip()
+    return infra(about={"annotations": {names.ORDERED: note}})
+
+
+def sent(step: Step) -> Sent:
+    return next(one.purchase.sent for one in step.effects if isinstance(one, Buy))
+
+
+def test_R10_that_an_instance_is_ordered_is_on_record_before_it_is():
+    assert sent(lifecycle.advance(seen(answer=Missing()), NOW)) is Sent.NO
+    after = written(lifecycle.ordering(infra(), NOW))
+    assert sent(lifecycle.advance(seen(after, answer=Missing()), NOW)) is Sent.UNHEARD
+    assert lifecycle.ordering(after, NOW + 60).effects == ()
+
+
+def test_R10_an_order_that_is_sent_again_and_again_does_not_grow_old():
+    after = written(lifecycle.ordering(ordered(ago=lifecycle.ORDER_SECONDS / 2), NOW))
+    assert after.meta.annotations[names.ORDERED] == f"uid-m {timestamps.text(NOW)}"
+
+
+def test_R10_an_order_of_the_object_this_one_was_copied_from_is_not_its_own():
+    assert sent(lifecycle.advance(seen(ordered(uid="another"), answer=Missing()), NOW)) is Sent.NO
+    nonsense = infra(about={"annotations": {names.ORDERED: "uid-m yesterday"}})
+    assert sent(lifecycle.advance(seen(nonsense, answer=Missing()), NOW)) is Sent.NO
+
+
+def test_R10_an_order_that_no_cloud_remembers_any_more_was_carried_out_for_all_anybody_knows():
+    step = lifecycle.advance(seen(ordered(ago=lifecycle.ORDER_SECONDS), answer=Missing()), NOW)
+    assert not bought(step)
+    failure = written(step).failure
+    assert failure is not None
+    assert failure.reason == names.UPDATE_ERROR
+    assert "it is not made again" in failure.message
+
+
+def test_R10_an_instance_that_is_lost_is_a_failure_that_anybody_can_see():
+    step = lifecycle.refused(seen(ordered()), Refusal(Kind.LOST, "it was made and is gone"), NOW)
+    assert written(step).failure == Failure(names.UPDATE_ERROR, "it was made and is gone")
+    assert reason(written(step)) == "InstanceNotFound"
+    assert any(isinstance(one, Say) and one.warning for one in step.effects)
+
+
+def test_R10_what_the_cloud_says_of_an_order_is_on_record():
+    taken = written(lifecycle.refused(seen(ordered()), Refusal(Kind.UNDERWAY, "at it", 3.0, Sent.TAKEN), NOW))
+    assert sent(lifecycle.advance(seen(taken, answer=Missing()), NOW)) is Sent.TAKEN
+    for kind in (Kind.CAPACITY, Kind.TRANSIENT):
+        over = written(lifecycle.refused(seen(taken), Refusal(kind, "none left", sent=Sent.NO), NOW))
+        assert names.ORDERED not in over.meta.annotations
+
+
+def test_R10_a_cloud_that_could_not_be_asked_says_nothing_of_the_order():
+    taken = ordered(told="taken")
+    after = written(lifecycle.refused(seen(taken), Refusal(Kind.TRANSIENT, "no answer"), NOW))
+    assert after.meta.annotations == taken.meta.annotations
+
+
+def test_an_instance_that_is_there_ends_the_order():
+    assert names.ORDERED not in written(lifecycle.bought(seen(ordered()), instance(), NOW)).meta.annotations

@@ -183,3 +183,8 @@ def test_pods_go_by_turns():
 )
 def test_a_label_nobody_knows_is_none(label: str | None, manner: Manner):
     assert draining.manner_of(label) is manner
+
+
+def test_a_machine_that_stays_or_that_is_not_ours_to_undo_is_left_alone():
+    for one in (machine(about={"finalizers": (names.MACHINE_FINALIZER,)}), leaving({"finalizers": ()})):
+        assert deletion.finalize(ending(one), NOW) == Step()

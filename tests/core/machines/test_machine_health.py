@@ -248,3 +248,16 @@ def test_R41_the_delay_is_bounded_and_its_numbers_are_the_checks_own():
 def test_a_machine_that_somebody_else_replaces_is_not_handed_to_its_owner():
     step = advance(check(template=ObjectRef("g", "Remedy", "r")), Target(mine("a")))
     assert handed_over(step) == []
+
+
+def test_a_check_without_its_cluster_or_of_a_paused_one_does_nothing():
+    ill = barren("a")
+    assert remediation.advance(check(), None, (ill,), NOW) == Step()
+    assert remediation.advance(check(), cluster(paused=True), (ill,), NOW) == Step()
+
+
+def test_a_machine_that_is_unhealthy_still_is_not_written_again():
+    first = advance(check(), barren("a"))
+    marked = next(one.after for one in first.effects if isinstance(one, SaveMachine))
+    second = advance(saved(first, check()), Target(marked), now=NOW + 60)
+    assert not any(isinstance(one, SaveMachine | Say) for one in second.effects)

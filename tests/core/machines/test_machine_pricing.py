@@ -131,3 +131,10 @@ def test_what_is_paid_and_saved_is_what_on_demand_costs(several):
     assert sums.now + sums.saved == sums.on_demand
     assert sums.could_save >= 0
     assert pricing.totals(bills).machines == sum(one.group.replicas for one in bills)
+
+
+def test_a_group_nobody_can_price_says_why_and_who_it_is():
+    one = pricing.unpriced(group(Market.SPOT), "no such type")
+    assert (one.standing, one.reason) == (Standing.UNPRICED, "no such type")
+    assert str(one.group.owner) == "MachineSet default/a"
+    assert str(Owner("Cluster", "", "c")) == "Cluster c"

@@ -136,6 +136,21 @@ def test_a_config_that_is_not_there_is_looked_for_again():
     assert (after.phase, step.again) == (Phase.PENDING, progress.ABSENT_SECONDS)
 
 
+def test_a_config_that_nobody_reads_is_named_with_what_to_write_instead():
+    after, step = looked(machine(secret="", bootstrap=CONFIG), infra=infra())
+    held = found(after.conditions, names.BOOTSTRAP_READY)
+    assert held is not None
+    assert held.message.startswith("spec.bootstrap.configRef: nobody here makes bootstrap data from KubeadmConfig m; ")
+    assert "bootstrap.dataSecretName" in held.message
+    assert [one.message for one in step.effects if isinstance(one, Say)] == [held.message]
+
+
+def test_data_that_a_config_made_before_is_used():
+    after, step = looked(machine(secret="made", bootstrap=CONFIG), infra=infra())
+    assert reason(after, names.BOOTSTRAP_READY) == ("True", "Ready")
+    assert not [one for one in step.effects if isinstance(one, Say)]
+
+
 # ------------------------------------------------------------------------------------------------ the Node
 
 
@@ -264,3 +279,53 @@ def test_a_second_look_at_the_same_thing_writes_nothing():
     held = saved_node(step)
     again = progress.advance(Seen(after, cluster(), ready_infra(interruptible=True), nodes=(held,)), NOW + 5)
     assert again.effects == ()
+
+
+# ------------------------------------------------------------------------------------------------ whose it is
+
+
+def test_a_machine_whose_cluster_is_not_there_waits_for_it():
+    after, step = looked(cluster=None)
+    assert step == Step((), progress.ABSENT_SECONDS)
+    assert after == machine()
+
+
+def test_a_bootstrap_config_is_taken_over_once():
+    ref = ObjectRef("bootstrap.cluster.x-k8s.io", "KubeadmConfig", "m")
+    waiting = machine(bootstrap=ref, secret="")
+    mine = progress.controller_of(waiting)
+    taken = [one for one in looked(waiting, bootstrap=BootstrapConfig())[1].effects if isinstance(one, Own)]
+    assert taken == [Own(ref, "default", mine, "c")]
+    _, again = looked(waiting, bootstrap=BootstrapConfig(controller=waiting.meta.uid))
+    assert not any(isinstance(one, Own) for one in again.effects)
+
+
+def test_R9_an_infrastructure_machine_of_another_machine_is_left_to_it():
+    anothers = ready_infra()
+    owner = replace(progress.controller_of(machine()), name="other", uid="uid-other")
+    anothers = replace(anothers, meta=replace(anothers.meta, owners=(owner,)))
+    after, step = looked(infra=anothers)
+    assert reason(after, names.INFRASTRUCTURE_READY) == ("False", "OwnedByAnother")
+    assert (after.provider_id, after.provisioned) == ("", False)
+    assert not any(isinstance(one, Own) for one in step.effects)
+    held = found(after.conditions, names.INFRASTRUCTURE_READY)
+    assert held is not None
+    assert held.message == "AWSMachine m belongs to Machine other; one machine is one instance"
+
+
+def test_a_machine_a_health_check_found_unhealthy_is_not_ready():
+    ill = up(conditions=(said(names.HEALTH_CHECK_SUCCEEDED, "False"),))
+    after, _ = looked(ill, nodes=(node(),))
+    held = found(after.conditions, names.READY)
+    assert held is not None
+    assert (str(held.status), held.message) == (
+        "False",
+        "HealthCheckSucceeded: a health check found it unhealthy",
+    )
+
+
+def test_a_node_says_which_set_made_its_machine():
+    notes = node_marks.marked(node(), machine(about={"owners": (of_set("workers"),)}), None).meta.annotations
+    assert (notes[names.NODE_OWNER_KIND], notes[names.NODE_OWNER_NAME]) == ("MachineSet", "workers")
+    alone = node_marks.marked(node(), machine(), None).meta.annotations
+    assert names.NODE_OWNER_KIND not in alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -227,3 +228,42 @@ def test_a_set_at_rest_writes_nothing():
     fleet = (mine("a"), mine("b"))
     settled = saved(step(None, *fleet))
     assert sets.advance(Seen(settled, cluster(), fleet), NOW + 60).effects == ()
+
+
+def test_a_set_that_leaves_without_our_finalizer_is_left_alone():
+    leaving = machine_set(meta=meta("s", deleting=NOW))
+    assert step(leaving, mine("a")) == Step()
+
+
+def test_a_set_whose_template_cannot_be_read_brings_nothing_up_to_date_and_makes_nothing():
+    one = step(machine_set(template=None, replicas=1), mine("a"))
+    assert not any(isinstance(effect, SaveMachine) for effect in one.effects)
+    assert (made(one), deleted(one)) == ([], [])
+
+
+def test_a_machine_that_says_already_why_it_goes_is_not_told_again():
+    given_up = (said(names.HEALTH_CHECK_SUCCEEDED, "False"), said(names.OWNER_REMEDIATED, "False"))
+    first = step(machine_set(replicas=1), mine("a", conditions=given_up))
+    told = next(effect.after for effect in first.effects if isinstance(effect, SaveMachine))
+    again = step(machine_set(replicas=1), told)
+    assert deleted(first) == deleted(again) == ["a"]
+    assert not any(isinstance(effect, SaveMachine) for effect in again.effects)
+
+
+# ------------------------------------------------------------------------------------------------ deployments
+
+
+def test_a_deployment_says_that_nobody_makes_its_machines_and_what_to_write_instead():
+    after, said_once = sets.undeployed(machine_set(), NOW)
+    held = found(after.conditions, names.MACHINES_CREATED)
+    assert held is not None
+    assert (str(held.status), held.message) == ("False", said_once.message)
+    assert "write a MachineSet" in said_once.message
+    assert (said_once.about.kind, said_once.warning) == ("MachineDeployment", True)
+    assert sets.undeployed(after, NOW + 60)[0] == after
+
+
+@pytest.mark.parametrize("about", [{"deleting": NOW}, {"annotations": {names.PAUSED_ANNOTATION: ""}}])
+def test_a_deployment_that_is_going_or_paused_is_left_alone(about: dict[str, Any]):
+    one = replace(machine_set(), meta=meta("s", **about))
+    assert sets.undeployed(one, NOW)[0] is one

@@ -25,6 +25,7 @@ from dovetail.api.kinds import (
     GCP_TEMPLATES,
     HEALTH_CHECKS,
     LEASES,
+    MACHINE_DEPLOYMENTS,
     MACHINE_SETS,
     MACHINES,
     NODES,
@@ -83,7 +84,9 @@ def _of_core(cloud: str) -> tuple[Permission, ...]:
     return (
         _on(("create", "delete", "patch"), MACHINES),
         _on((*_READ, "patch"), MACHINE_SETS, HEALTH_CHECKS),
-        _on(("patch",), CLUSTERS, MACHINES, MACHINE_SETS, HEALTH_CHECKS, part="status"),
+        # which are told that nobody acts upon them
+        _on(_READ, MACHINE_DEPLOYMENTS),
+        _on(("patch",), CLUSTERS, MACHINES, MACHINE_SETS, MACHINE_DEPLOYMENTS, HEALTH_CHECKS, part="status"),
         # what is made for a set or a Machine blocks its deletion, which some clusters ask a right for
         _on(("update",), MACHINES, MACHINE_SETS, part="finalizers"),
         _on(("create", "delete"), *machines),

@@ -30,6 +30,8 @@ Wire = dict[str, Any]
 SECONDS: Final = 60.0
 _CONNECT_SECONDS: Final = 10.0
 _PLAIN: Final = "http://"
+_SCOPE: Final = "https://management.azure.com/.default"
+NO_SDK: Final = "Azure needs the extra `azure`: pip install 'dovetail[azure]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,14 @@ class Azure:
         given = _given(self._sdk, self.access)
         credential = given.pop("credential")
         await self._stack.enter_async_context(credential)
-        for service, client in ((COMPUTE, self._sdk.compute), (NETWORK, self._sdk.network)):
+        await self._open(credential, given)
+        return self
+
+    async def _open(self, credential: Any, given: Wire) -> None:
+        compute, network = await asyncio.to_thread(_services)
+        for service, client in ((COMPUTE, compute), (NETWORK, network)):
             made = client(credential, self.access.subscription, **given)
             self._clients[service] = await self._stack.enter_async_context(made)
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
@@ -190,24 +196,53 @@ def _wait(written: str | None) -> float | None:
 
 
 def _imported() -> SimpleNamespace:
+    """Its core: errors, credentials, the pipeline."""
     try:
         from azure.core import MatchConditions, exceptions
         from azure.core.pipeline.policies import SansIOHTTPPolicy
         from azure.core.rest import HttpRequest
         from azure.identity.aio import DefaultAzureCredential
-        from azure.mgmt.compute.aio import ComputeManagementClient
-        from azure.mgmt.network.aio import NetworkManagementClient
     except ImportError:
-        raise Misconfigured("Azure needs the extra `azure`: pip install 'dovetail[azure]'") from None
+        raise Misconfigured(NO_SDK) from None
     return SimpleNamespace(
-        compute=ComputeManagementClient,
-        network=NetworkManagementClient,
+        pipeline=_pipeline,
         credential=DefaultAzureCredential,
         errors=exceptions,
         missing=MatchConditions.IfMissing,
         request=HttpRequest,
         nothing=SansIOHTTPPolicy,
     )
+
+
+def _services() -> tuple[Any, Any]:
+    """Compute and network: sixty megabytes."""
+    try:
+        from azure.mgmt.compute.aio import ComputeManagementClient
+        from azure.mgmt.network.aio import NetworkManagementClient
+    except ImportError:
+        raise Misconfigured(NO_SDK) from None
+    return ComputeManagementClient, NetworkManagementClient
+
+
+def _pipeline(credential: Any, given: Wire) -> Any:
+    """A client of no service in particular, with the policies that one of a service would have."""
+    from azure.core import AsyncPipelineClient
+    from azure.core.pipeline import policies
+    from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
+
+    scopes = given.get("credential_scopes") or [_SCOPE]
+    chain = [
+        policies.RequestIdPolicy(),
+        policies.HeadersPolicy(),
+        policies.UserAgentPolicy(given["user_agent"]),
+        policies.ProxyPolicy(),
+        policies.ContentDecodePolicy(),
+        policies.AsyncRedirectPolicy(),
+        given["retry_policy"],
+        given.get("authentication_policy") or AsyncARMChallengeAuthenticationPolicy(credential, *scopes),
+    ]
+    kept = {name: given[name] for name in ("connection_timeout", "read_timeout", "use_env_settings") if name in given}
+    return AsyncPipelineClient(given.get("base_url", ""), policies=chain, **kept)
 
 
 def _given(sdk: Any, access: Access) -> Wire:

@@ -7,18 +7,18 @@ was made, as tags of real clouds cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from dovetail.clouds.machines import Sought, UserData
+from dovetail.clouds.machines import Lost, Ordering, Sought, UserData, unrecorded
 from dovetail.clouds.port import NoCapacity, NotFound
 from dovetail.core.errors import BadInput
 from dovetail.core.machines import prices
-from dovetail.core.machines.infra_objects import Found, Purchase, State
+from dovetail.core.machines.infra_objects import Found, Purchase, Sent, State
 from dovetail.core.machines.objects import Address
 
-CREATE, FIND, DELETE, LIST = "create", "find", "delete", "list"
+CREATE, FIND, DELETE, LIST, ROLL_CALL = "create", "find", "delete", "list", "roll_call"
 _GONE = (State.GONE,)
 
 
@@ -52,6 +52,8 @@ class SimMachines:
     spot_prices: dict[str, str] = field(default_factory=dict)
     #: Types of which there are none.
     sold_out: set[str] = field(default_factory=set)
+    #: Provider ids that lists leave out, as lists do that are behind.
+    unlisted: set[str] = field(default_factory=set)
     #: With everything that was made for an instance in it: what is left after its end costs money.
     parts: dict[str, set[str]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -64,10 +66,13 @@ class SimMachines:
 
     # -------------------------------------------------------------------------------------------- the port
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
         self._befall(CREATE, purchase.name, after=False)
         known = next((one for one in self._made.values() if one.purchase.token == purchase.token), None)
+        if purchase.sent is Sent.TAKEN if known is None else known.forgotten:
+            raise Lost(f"the instance of {purchase.name} is gone; it is not made again")
         if known is None:
+            await ordering()
             known = self._new(purchase)
         self._befall(CREATE, purchase.name, after=True)
         return self._shown(known)
@@ -91,6 +96,11 @@ class SimMachines:
         self._befall(LIST, cluster, after=False)
         mine = [one for one in self._made.values() if one.purchase.cluster == cluster and not one.forgotten]
         return tuple(found for one in mine if (found := self._shown(one)).state not in _GONE)
+
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        self._befall(ROLL_CALL, str(len(fleet)), after=False)
+        asked = {one.provider_id for one in fleet} - self.unlisted
+        return frozenset(one.provider_id for one in self.running if one.state is State.RUNNING) & asked
 
     # -------------------------------------------------------------------------------------------- what befalls it
 
@@ -117,6 +127,11 @@ class SimMachines:
     def made(self) -> int:
         """How many were ever made."""
         return self._count
+
+    @property
+    def bought(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(one.purchase.name for one in self._made.values())
 
     def _named(self, name: str) -> list[_Instance]:
         return [one for one in self._made.values() if one.found.name == name]

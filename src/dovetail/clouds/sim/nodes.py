@@ -21,8 +21,6 @@ PARTITION: Final = "kwok-partition"
 FAKE: Final = "kwok.x-k8s.io/node"
 #: Where viewers of nodes look for what one costs an hour.
 PRICE: Final = "eks-node-viewer/instance-price"
-#: On a Node: which claim it was bought for. A process that died while buying is told by it that it did buy.
-CLAIM: Final = "karpenter.kwok.sh/nodeclaim"
 #: On a claim: when its Node is to join. The machine is a promise until then, and the claim is where it is written.
 JOINS: Final = "karpenter.kwok.sh/joins-at"
 RESERVATION_SUFFIX: Final = "reservation-id"
@@ -91,7 +89,7 @@ def body(machine: Instance, claim: NodeClaim) -> Body:
         "metadata": {
             "name": machine.provider_id.removeprefix(PREFIX),
             "labels": {**machine.labels, **_of_kubelet(machine.labels)},
-            "annotations": {**claim.meta.annotations, FAKE: "fake", CLAIM: claim.name},
+            "annotations": {**claim.meta.annotations, FAKE: "fake"},
         },
         "spec": {
             "providerID": machine.provider_id,
@@ -111,11 +109,11 @@ def _of_kubelet(told: Mapping[str, str]) -> dict[str, str]:
 
 
 def instance_of(node: NodeObject, leaving: bool = False) -> Instance:
-    """The machine behind a Node, ours or one that the kwok provider made."""
+    """The machine behind a Node, ours or one that the kwok provider made: both call the host after the claim."""
     told = MappingProxyType({key: value for key, value in node.meta.labels.items() if key not in _OLD_NAMES})
     return Instance(
         provider_id=node.provider_id,
-        claim=node.meta.annotations.get(CLAIM) or told.get(labels.HOSTNAME, node.name),
+        claim=told.get(labels.HOSTNAME, node.name),
         pool=told.get(labels.NODEPOOL, ""),
         labels=told,
         capacity=node.capacity,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dovetail.api import kinds
 from dovetail.api.cluster_api import writing
 from dovetail.api.kinds import Kind
-from dovetail.core.machines import names, sets
+from dovetail.core.machines import names, sets, summaries
 from dovetail.core.machines.infra_objects import InfraMachine
 from dovetail.core.machines.objects import Machine, MachineSet
 from dovetail.kube.client import Client
@@ -63,8 +63,8 @@ async def copies(client: Client, of: MachineSet, name: str) -> list[tuple[Kind, 
     config = (template["spec"].get("bootstrap") or {}).get("configRef")
     if config:
         raise CannotCopy(
-            f"MachineSet {of.name}: nobody here makes bootstrap data from {config.get('kind')} {config.get('name')}; "
-            "put the data into a Secret and name it in bootstrap.dataSecretName"
+            f"spec.template.spec.bootstrap.configRef: nobody here makes bootstrap data from {config.get('kind')} "
+            f"{config.get('name')}; {summaries.INSTEAD}"
         )
     ref = template["spec"]["infrastructureRef"]
     found = _TEMPLATES.get(ref["kind"])

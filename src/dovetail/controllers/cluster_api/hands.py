@@ -20,7 +20,7 @@ from dovetail.api.cluster_api import writing
 from dovetail.api.cluster_api.writing import Patches
 from dovetail.api.kinds import Kind
 from dovetail.api.live import nodes as node_wire
-from dovetail.clouds.machines import Machines, UserData, refusal, sought
+from dovetail.clouds.machines import Machines, Sought, UserData, refusal, sought
 from dovetail.clouds.port import CloudError, NotFound
 from dovetail.controllers.cluster_api import cloning
 from dovetail.controllers.cluster_api.stores import MachineStores
@@ -44,7 +44,7 @@ from dovetail.core.machines.effects import (
 )
 from dovetail.core.machines.infra_objects import Found, InfraMachine, Missing, Refusal, token_of
 from dovetail.core.machines.infra_objects import Kind as RefusalKind
-from dovetail.core.machines.objects import MachineSet, Meta
+from dovetail.core.machines.objects import Machine, MachineSet, Meta
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, Forbidden, Invalid, TooManyRequests, UnknownKind
 from dovetail.kube.errors import NotFound as NoSuchObject
@@ -228,7 +228,7 @@ class MachineHands:
 
     async def _look(self, cloud: Machines, seen: lifecycle.Seen) -> Step:
         try:
-            answer: Found | Missing = await cloud.find(self._sought(seen))
+            answer: Found | Missing = await cloud.find(self.sought(seen.infra, seen.machine))
         except NotFound:
             answer = Missing()
         except CloudError as error:
@@ -240,26 +240,34 @@ class MachineHands:
         if boot is None:
             missing = Refusal(RefusalKind.TRANSIENT, f"Secret {effect.purchase.secret} has no bootstrap data")
             return lifecycle.refused(seen, missing, self.now())
+
+        async def ordering() -> None:
+            await self.perform(lifecycle.ordering(self._current(effect.infra), self.now()))
+
         try:
-            found = await cloud.create(effect.purchase, boot)
+            found = await cloud.create(effect.purchase, boot, ordering)
         except CloudError as error:
-            return lifecycle.refused(seen, refusal(error), self.now())
-        return lifecycle.bought(seen, found, self.now())
+            return lifecycle.refused(self._after(seen), refusal(error), self.now())
+        return lifecycle.bought(self._after(seen), found, self.now())
+
+    def _after(self, seen: lifecycle.Seen) -> lifecycle.Seen:
+        """With what was written while the cloud was at it."""
+        return replace(seen, infra=self._current(seen.infra))
 
     async def _discard(self, cloud: Machines, seen: lifecycle.Seen) -> Step:
         try:
-            await cloud.delete(self._sought(seen))
+            await cloud.delete(self.sought(seen.infra, seen.machine))
         except NotFound:
             return lifecycle.discarded(seen.infra, gone=True, now=self.now())
         except CloudError as error:
             return lifecycle.unanswered(seen.infra, refusal(error), self.now())
         return lifecycle.discarded(seen.infra, gone=False, now=self.now())
 
-    def _sought(self, seen: lifecycle.Seen) -> Any:
+    def sought(self, infra: InfraMachine, machine: Machine | None) -> Sought:
         """Its Machine and Cluster may be gone before it; the label says whose it is even then."""
-        cluster = seen.machine.cluster if seen.machine is not None else ""
-        known = cluster or seen.infra.meta.labels.get(names.CLUSTER_NAME, "")
-        return sought(seen.infra, known, token_of(seen.infra.meta.uid))
+        cluster = machine.cluster if machine is not None else ""
+        known = cluster or infra.meta.labels.get(names.CLUSTER_NAME, "")
+        return sought(infra, known, token_of(infra.meta.uid))
 
     async def _user_data(self, namespace: str, name: str) -> UserData | None:
         if not name:

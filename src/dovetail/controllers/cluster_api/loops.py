@@ -7,9 +7,8 @@ A process looks after the Machines of its own kinds of infrastructure and leaves
 for each cloud makes one core between them. A check may span clouds: it is judged where its first Machine is looked
 after.
 
-Clouds are not told of, they are asked: each machine that runs now and then, all of them together at most so often, for
-a thousand questions twice a minute are more than Azure answers. A Machine whose Node was healthy and is not any more
-is asked about at once, so that of many machines, too, one that was taken away is noticed soon.
+Clouds tell nothing, they are asked: about machines on their way up or out one by one, about many that run all together
+(`rounds`). A Machine whose Node was healthy and is not any more is asked about at once.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ from typing import Any, Final
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
-from dovetail.clouds.machines import Machines
+from dovetail.clouds.machines import Machines, Sought
 from dovetail.controllers.cluster_api import cloning, drains
 from dovetail.controllers.cluster_api.hands import MachineHands
+from dovetail.controllers.cluster_api.rounds import Rounds, is_at_rest
 from dovetail.controllers.cluster_api.stores import CLUSTER, NODE, PROVIDER, MachineStores
 from dovetail.controllers.queue import WorkQueue
 from dovetail.core.effects import Delete, Say
@@ -43,8 +43,6 @@ WORKERS: Final = 8
 CHECK_SECONDS: Final = 1.0
 #: So is a set: a look at a thousand Machines for each change of one of them would be a million.
 SET_SECONDS: Final = 0.5
-#: At most so many machines that run are looked at per second. Azure answers 12,000 questions an hour.
-LOOKS_A_SECOND: Final = 3.0
 #: A set waits so long for machines it made and has not seen yet; each of them wakes it when it comes.
 COMING_LOOK_SECONDS: Final = 1.0
 
@@ -76,6 +74,7 @@ class MachineController:
     stores: MachineStores = field(init=False)
     hands: MachineHands = field(init=False)
     _queue: WorkQueue[Key] = field(init=False)
+    _rounds: dict[str, Rounds[Key]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stores = MachineStores(self.infra_kinds, core=self.core)
@@ -85,6 +84,10 @@ class MachineController:
         if self.may_act is not None:
             self.hands.may_act = self.may_act
         self._queue = WorkQueue(self._one, self.failed)
+        self._rounds = {
+            name: Rounds(cloud, partial(self._fleet, name), self._queue.add, partial(self.failed, f"rounds on {name}"))
+            for name, cloud in self.clouds.items()
+        }
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -93,6 +96,8 @@ class MachineController:
             await self.stores.synced()
             self._listen()
             group.create_task(self._queue.run(WORKERS), name="machines: loops")
+            for name, rounds in self._rounds.items():
+                group.create_task(rounds.run(), name=f"machines: rounds on {name}")
 
     # ---- who is woken by what
 
@@ -102,7 +107,7 @@ class MachineController:
         stores.clusters.listen(lambda old, new: self._cluster_changed(_either(old, new).key))
         stores.sets.listen(lambda old, new: self._add(kinds.MACHINE_SETS, _either(old, new).key))
         stores.checks.listen(lambda old, new: self._add(kinds.HEALTH_CHECKS, _either(old, new).key))
-        stores.nodes.listen(lambda old, new: self._node_changed(_either(old, new).value))
+        stores.nodes.listen(self._node_changed)
         for kind, store in stores.infra.items():
             store.listen(partial(self._infra_changed, kind))
             for one in store:
@@ -158,8 +163,12 @@ class MachineController:
                 if held.key[0] == key[0] and held.value.cluster == key[1]:
                     self._add(kind, held.key)
 
-    def _node_changed(self, node: NodeObject) -> None:
-        """By provider id or by name; a Machine that has neither on record yet is woken by its infrastructure."""
+    def _node_changed(self, old: Any, new: Any) -> None:
+        """By provider id or by name; a Machine that has neither on record yet is woken by its infrastructure. That a
+        kubelet says once more what it said before is no change: of a thousand, one does so all the time."""
+        node: NodeObject = _either(old, new).value
+        if old is not None and new is not None and _as_seen(old.value) == _as_seen(new.value):
+            return
         found = {one.key: one for one in self.stores.machines.by(NODE, node.name)}
         if node.provider_id:
             found |= {one.key: one for one in self.stores.machines.by(PROVIDER, node.provider_id)}
@@ -189,9 +198,20 @@ class MachineController:
             return await self.hands.perform(Step((Delete(reference(infra.kind, infra.meta)),)))
         cluster = self.stores.cluster(key.namespace, machine.cluster) if machine is not None else None
         boot = bool(machine is not None and machine.secret)
-        seen = lifecycle.Seen(infra, machine, cluster, boot, pace=len(self.stores.infra[key.kind]) / LOOKS_A_SECOND)
+        rounds = self._rounds.get(infra.wanted.cloud)
+        pace = rounds.pace(infra.name, len(self.stores.infra[key.kind])) if rounds is not None else 0.0
+        seen = lifecycle.Seen(infra, machine, cluster, boot, pace=pace)
         again = await self.hands.perform(lifecycle.advance(seen, self.now()), seen)
         return again if machine is not None or infra.is_deleting else cloning.LEFT_OVER_SECONDS
+
+    def _fleet(self, cloud: str) -> dict[Key, Sought]:
+        """Machines of a cloud that are known to run."""
+        return {
+            Key(kind, *held.key): self.hands.sought(held.value, self.stores.owner_of(held.value))
+            for kind, store in self.stores.infra.items()
+            for held in store
+            if held.value.wanted.cloud == cloud and is_at_rest(held.value)
+        }
 
     def _is_ours(self, machine: Machine) -> bool:
         """Of a Machine, or of what a set makes Machines from."""
@@ -275,6 +295,11 @@ def _seen_by_infra(machine: Machine) -> tuple[object, ...]:
     """What the loop of infrastructure machines looks at of a Machine."""
     meta = machine.meta
     return meta.uid, meta.deleting, meta.is_of_control_plane, meta.controller, machine.secret, machine.zone
+
+
+def _as_seen(node: NodeObject) -> NodeObject:
+    """A Node whatever its version; times of heartbeats are not read at all."""
+    return replace(node, meta=replace(node.meta, version=""))
 
 
 def _asked_for(infra: InfraMachine) -> tuple[object, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dovetail.clouds.machines import Machines, Sought, UserData, refusal
+from dovetail.clouds.machines import Machines, Ordering, Sought, UserData, refusal, unrecorded
 from dovetail.clouds.port import CloudError, NotFound
 from dovetail.controllers.metrics import Metrics
 from dovetail.core.machines.infra_objects import Found, Purchase
@@ -23,7 +23,7 @@ ERRORS: Final = "machine_cloud_errors_total"
 def declare(metrics: Metrics) -> None:
     counter, histogram = metrics.counter, metrics.histogram
     counter(LAUNCHES, "Instances the cloud made, or had made before.", "cloud", "capacity_type", prefix=OURS)
-    told = "Instances the cloud did not make: persistent, capacity, transient, or underway and not refused yet."
+    told = "Instances the cloud did not make: persistent, capacity, transient, lost, or underway and not refused yet."
     counter(REFUSALS, told, "cloud", "reason", prefix=OURS)
     histogram(SECONDS, "How long the cloud took to answer.", "cloud", "call", prefix=OURS)
     counter(ERRORS, "Calls the cloud refused; an instance that is not there is no error.", *_CALL, prefix=OURS)
@@ -44,9 +44,9 @@ class MeasuredMachines:
     def cloud(self) -> str:
         return self.inner.cloud
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
         try:
-            found = await self._timed("create", self.inner.create(purchase, boot))
+            found = await self._timed("create", self.inner.create(purchase, boot, ordering))
         except CloudError as error:
             self.metrics.count(REFUSALS, {"cloud": self.cloud, "reason": str(refusal(error).kind)})
             raise
@@ -62,6 +62,9 @@ class MeasuredMachines:
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         return await self._timed("list", self.inner.instances(cluster))
+
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        return await self._timed("roll_call", self.inner.roll_call(fleet))
 
     async def _timed(self, call: str, asked: Awaitable[T]) -> T:
         labels, began = {"cloud": self.cloud, "call": call}, self.now()

@@ -16,6 +16,7 @@ from dovetail.api.kinds import INFRA_MACHINES, Kind
 from dovetail.clouds.machines import Machines
 from dovetail.controllers.cluster_api import gauges, switch
 from dovetail.controllers.cluster_api.clusters import KINDS as CLUSTERS
+from dovetail.controllers.cluster_api.deployments import Deployments
 from dovetail.controllers.cluster_api.grounds import Grounds
 from dovetail.controllers.cluster_api.loops import Key, MachineController
 from dovetail.controllers.cluster_api.measured import MeasuredMachines
@@ -62,10 +63,14 @@ class MachineProcess:
         clusters = tuple(CLUSTERS[name] for name in self.clouds)
         grounds = Grounds(self.client, clusters, self.core is Core.OURS, self._failed, may_act=may_act)
 
+        deployments = Deployments(self.client, self.kinds, self._failed, telling.say, may_act=may_act)
+
         async def run() -> None:
             async with asyncio.TaskGroup() as group:
                 group.create_task(telling.run(), name="events")
                 group.create_task(grounds.run(), name="clusters")
+                if self.core is Core.OURS:
+                    group.create_task(deployments.run(), name="machine deployments")
                 await controller.run()
 
         return run, lambda: controller.stores.is_synced

@@ -6,12 +6,17 @@ each time, so that a cloud that has not heard of itself yet does not make a seco
 nothing is ever bought again: an instance that is not there, stopped or gone is a failure, and it is a health check and
 a set that replace the Machine.
 
+An instance may be gone before its id is on record: its buyer died, and a cloud that deletes what it takes back leaves
+no trace. So that it is ordered is on record before it is (`ordering`), and what the cloud says of the order as well;
+who finds nothing there, and an order on record, does not begin from the beginning.
+
 What the cloud answers comes back through `found`, `bought`, `refused` and `discarded`; that it did not answer at all
 through `unanswered`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -29,6 +34,7 @@ from dovetail.core.machines.infra_objects import (
     Missing,
     Purchase,
     Refusal,
+    Sent,
     State,
     token_of,
 )
@@ -46,6 +52,8 @@ FIRST_WAIT_SECONDS: Final = 30.0
 RETRY_SECONDS: Final = 5.0
 #: A cloud that could not be asked is asked again after this long.
 UNASKED_SECONDS: Final = 10.0
+#: So long every cloud can tell what became of an order it was sent; Compute Engine forgets it after an hour.
+ORDER_SECONDS: Final = 3000.0
 
 _GONE: Final = (State.GOING, State.GONE)
 _STOPPED: Final = (State.STOPPING, State.STOPPED)
@@ -112,11 +120,24 @@ def _missing(seen: Seen, infra: InfraMachine, machine: Machine, cluster: Cluster
         return _saved(seen.infra, known)
     if not seen.bootstrap:
         return _saved(seen.infra, _waiting(infra, "WaitingForBootstrapData", "bootstrap data is not ready", now))
+    order = _order(infra)
+    if order is not None and now - order.at >= ORDER_SECONDS:
+        told = f"an instance was ordered at {timestamps.text(order.at)} and none is there; it is not made again"
+        return _failed(seen.infra, infra, Failure(names.UPDATE_ERROR, told), now, "InstanceNotFound")
     # Written by a clock that was ahead of ours, it would keep the machine waiting for as long as that was.
     wait = min(_refused_until(infra) - now, PATIENCE_SECONDS)
     if wait > 0:
         return Step(_saved(seen.infra, infra).effects, wait)
     return Step((*_saved(seen.infra, infra).effects, Buy(infra, purchase(infra, machine, cluster))))
+
+
+def ordering(infra: InfraMachine, now: float) -> Step:
+    """Right before the cloud is told to make it: what may be made from now on is on record (R10). An order that was
+    sent before and is sent again is on record already; that it was is kept from growing old."""
+    order = _order(infra)
+    if order is not None and now - order.at < ORDER_SECONDS / 2:
+        return Step()
+    return _saved(infra, _ordered(infra, _Order(now)))
 
 
 def purchase(infra: InfraMachine, machine: Machine, cluster: Cluster) -> Purchase:
@@ -133,6 +154,7 @@ def purchase(infra: InfraMachine, machine: Machine, cluster: Cluster) -> Purchas
         namespace=infra.meta.namespace,
         secret=machine.secret,
         attempt=_note(infra)[0],
+        sent=_sent(infra),
     )
 
 
@@ -145,7 +167,7 @@ def found(seen: Seen, instance: Found, now: float) -> Step:
         zone=instance.zone or seen.infra.zone,
         state=instance.said or str(instance.state),
         interruptible=instance.interruptible,
-        meta=_forgiven(seen.infra),
+        meta=_settled(seen.infra),
     )
     if instance.state in _GONE:
         over = Failure(names.UPDATE_ERROR, f"instance {instance.provider_id} was terminated; it is not made again")
@@ -180,24 +202,26 @@ def bought(seen: Seen, instance: Found, now: float) -> Step:
 
 def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
     """The cloud did not make it. Persistent refusals fail at once, want of capacity after a few, others never (R38)."""
-    infra = seen.infra
+    before, infra = seen.infra, _heard(seen.infra, refusal.sent, now)
     if refusal.kind is Kind.UNDERWAY:
         making = _waiting(infra, "InstanceProvisionStarted", refusal.message, now)
-        return Step(_saved(infra, making).effects, refusal.wait or STARTING_SECONDS)
+        return Step(_saved(before, making).effects, refusal.wait or STARTING_SECONDS)
+    if refusal.kind is Kind.LOST:
+        return _failed(before, infra, Failure(names.UPDATE_ERROR, refusal.message), now, "InstanceNotFound")
     told = Say(_ref(infra), "FailedCreate", refusal.message, warning=True, dedupe=(infra.meta.uid, refusal.message))
     why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", refusal.message)
     if refusal.kind is Kind.PERSISTENT:
-        step = _failed(infra, infra, Failure(names.CREATE_ERROR, refusal.message), now, "InstanceProvisionFailed")
+        step = _failed(before, infra, Failure(names.CREATE_ERROR, refusal.message), now, "InstanceProvisionFailed")
         return Step((told, *step.effects))
     if refusal.kind is Kind.TRANSIENT:
-        return Step((*_saved(infra, _instance(infra, why, now)).effects, told), refusal.wait or RETRY_SECONDS)
+        return Step((*_saved(before, _instance(infra, why, now)).effects, told), refusal.wait or RETRY_SECONDS)
     count, since = _refusals(infra, now)
     if count + 1 >= REFUSALS or now - since >= PATIENCE_SECONDS:
         over = Failure(names.INSUFFICIENT_RESOURCES, f"{refusal.message} (asked {count + 1} times)")
-        return Step((told, *_failed(infra, infra, over, now, "InsufficientResources").effects))
+        return Step((told, *_failed(before, infra, over, now, "InsufficientResources").effects))
     wait = refusal.wait or FIRST_WAIT_SECONDS * 2**count
     noted = _noted(infra, count + 1, since, now + wait)
-    return Step((*_saved(infra, _instance(noted, why, now)).effects, told), wait)
+    return Step((*_saved(before, _instance(noted, why, now)).effects, told), wait)
 
 
 def unanswered(infra: InfraMachine, refusal: Refusal, now: float) -> Step:
@@ -254,15 +278,66 @@ def _note(infra: InfraMachine) -> tuple[int, float, float]:
 def _noted(infra: InfraMachine, count: int, since: float, until: float) -> InfraMachine:
     """Written on the object, so that a process that starts anew does not begin to ask from the beginning."""
     note = f"{count} {timestamps.text(since)} {timestamps.text(until)}"
-    notes = MappingProxyType({**infra.meta.annotations, names.REFUSALS: note})
-    return replace(infra, meta=replace(infra.meta, annotations=notes))
+    return replace(infra, meta=_annotated(infra.meta, {names.REFUSALS: note}))
 
 
-def _forgiven(infra: InfraMachine) -> Meta:
-    if names.REFUSALS not in infra.meta.annotations:
-        return infra.meta
-    left = {key: value for key, value in infra.meta.annotations.items() if key != names.REFUSALS}
-    return replace(infra.meta, annotations=MappingProxyType(left))
+def _annotated(meta: Meta, notes: Mapping[str, str | None]) -> Meta:
+    """With these annotations, and without those that are None."""
+    held = {**meta.annotations, **notes}
+    left = {key: value for key, value in held.items() if value is not None}
+    return meta if left == meta.annotations else replace(meta, annotations=MappingProxyType(left))
+
+
+# ------------------------------------------------------------------------------------------------ the order
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    at: float
+    taken: bool = False
+
+
+def _order(infra: InfraMachine) -> _Order | None:
+    """What is on record; of another object, which this one was copied from, it is not ours."""
+    parts = infra.meta.annotations.get(names.ORDERED, "").split()
+    if len(parts) < 2 or parts[0] != infra.meta.uid:
+        return None
+    try:
+        return _Order(timestamps.seconds(parts[1]), str(Sent.TAKEN) in parts[2:])
+    except BadInput:
+        return None
+
+
+def _ordered(infra: InfraMachine, order: _Order | None) -> InfraMachine:
+    note = None
+    if order is not None:
+        note = f"{infra.meta.uid} {timestamps.text(order.at)}{f' {Sent.TAKEN}' if order.taken else ''}"
+    meta = _annotated(infra.meta, {names.ORDERED: note})
+    return infra if meta is infra.meta else replace(infra, meta=meta)
+
+
+def _sent(infra: InfraMachine) -> Sent:
+    order = _order(infra)
+    if order is None:
+        return Sent.NO
+    return Sent.TAKEN if order.taken else Sent.UNHEARD
+
+
+def _heard(infra: InfraMachine, sent: Sent | None, now: float) -> InfraMachine:
+    """With what the cloud says of the order on record."""
+    match sent:
+        case Sent.NO:
+            return _ordered(infra, None)
+        case Sent.TAKEN:
+            order = _order(infra)
+            return _ordered(infra, _Order(order.at if order is not None else now, taken=True))
+        case _:
+            return infra
+
+
+def _settled(infra: InfraMachine) -> Meta:
+    """There is an instance: neither its order nor what was refused before matters any more."""
+    return _annotated(infra.meta, {names.REFUSALS: None, names.ORDERED: None})
 
 
 # ------------------------------------------------------------------------------------------------ what it says

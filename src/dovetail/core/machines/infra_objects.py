@@ -85,6 +85,17 @@ class InfraMachine:
         return owner is not None and owner.kind == "Machine" and owner.name != machine.name
 
 
+class Sent(StrEnum):
+    """What is known of the order for an instance before its id is (R10)."""
+
+    #: None was sent, or the cloud let go of it: it may be made.
+    NO = "no"
+    #: One may have been sent, and nobody heard how it went.
+    UNHEARD = "unheard"
+    #: The cloud took it: if there is nothing now, there was something, and it is not made again.
+    TAKEN = "taken"
+
+
 @dataclass(frozen=True, slots=True)
 class Purchase:
     """One order for one instance (R9). It can be made again from the objects alone, token included."""
@@ -102,6 +113,7 @@ class Purchase:
     #: How often it was refused for want of capacity. A cloud that remembers what became of a request tells by it a new
     #: attempt from the same one sent again.
     attempt: int = 0
+    sent: Sent = Sent.NO
 
 
 def token_of(uid: str) -> str:
@@ -153,12 +165,16 @@ class Kind(StrEnum):
     TRANSIENT = "transient"
     #: No refusal yet: the cloud is at it, and will say how it went when it is asked again with the same token.
     UNDERWAY = "underway"
+    #: There was an instance, and it is gone before its id was on record.
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An instance that was not bought. `wait` is what the cloud asks for, if it does."""
+    """An instance that was not bought. `wait` is what the cloud asks for, if it does; `sent` is what is known of the
+    order now, None where nothing new is."""
 
     kind: Kind
     message: str
     wait: float | None = None
+    sent: Sent | None = None

@@ -32,6 +32,8 @@ NODE_OWNER_NAME: Final = "cluster.x-k8s.io/owner-name"
 UNINITIALIZED: Final = "node.cluster.x-k8s.io/uninitialized"
 #: How often the cloud refused an infrastructure machine for want of capacity, and since when.
 REFUSALS: Final = "dovetail.dev/launch-refusals"
+#: That its instance was ordered, for which object, when, and whether the cloud took the order.
+ORDERED: Final = "dovetail.dev/launch-ordered"
 
 MACHINE_FINALIZER: Final = "machine.cluster.x-k8s.io"
 SET_FINALIZER: Final = "cluster.x-k8s.io/machineset"

@@ -95,12 +95,22 @@ def _bootstrapped(machine: Machine, seen: Seen, effects: list[Effect]) -> tuple[
         return replace(machine, bootstrapped=machine.bootstrapped or bool(machine.secret)), None
     config = seen.bootstrap
     if config is None:
-        return machine, ABSENT_SECONDS
+        # One that named its Secret has made it, under whoever was the core then.
+        made = replace(machine, bootstrapped=machine.bootstrapped or bool(machine.secret))
+        if not made.bootstrapped:
+            effects.append(_unmade(machine))
+        return made, ABSENT_SECONDS
     if config.controller != machine.meta.uid:
         effects.append(Own(machine.bootstrap, machine.meta.namespace, controller_of(machine), machine.cluster))
     if not config.ready or not config.secret:
         return machine, None
     return replace(machine, bootstrapped=True, secret=machine.secret or config.secret), None
+
+
+def _unmade(machine: Machine) -> Say:
+    message = summaries.bootstrap(machine, read=False).message
+    about = reference("Machine", machine.meta)
+    return Say(about, "BootstrapConfigNotRead", message, warning=True, dedupe=(machine.meta.uid,), quiet_seconds=3600.0)
 
 
 def _provisioned(machine: Machine, seen: Seen, effects: list[Effect]) -> tuple[Machine, float | None]:
@@ -153,7 +163,7 @@ def _node(machine: Machine, seen: Seen) -> tuple[NodeObject | None, Say | None]:
 def _told(machine: Machine, seen: Seen, node: NodeObject | None, now: float) -> Machine:
     held, generation = machine.conditions, machine.meta.generation
     for condition in (
-        summaries.bootstrap(machine),
+        summaries.bootstrap(machine, read=seen.bootstrap is not None),
         summaries.infrastructure(machine, seen.infra),
         *summaries.node(machine, node, seen.bound),
     ):

@@ -75,6 +75,20 @@ def stuck(one: MachineSet, why: str, now: float) -> Step:
     return Step((SaveSet(one, after), said))
 
 
+def undeployed(one: MachineSet, now: float) -> tuple[MachineSet, Say]:
+    """A MachineDeployment, read as a set, where nobody rolls machines out: it says so, and what to write instead. One
+    that is going or paused is left alone."""
+    why = (
+        "spec: nobody here makes machines for a MachineDeployment; write a MachineSet with its replicas, selector and "
+        "template, or install Cluster API's own controllers and run with --core upstream"
+    )
+    said = Say(reference("MachineDeployment", one.meta), "FailedCreate", why, warning=True, dedupe=(one.meta.uid,))
+    if one.meta.is_paused or one.meta.deleting is not None:
+        return one, said
+    told = Condition(names.MACHINES_CREATED, Status.FALSE, "CannotCreate", why)
+    return replace(one, conditions=put(one.conditions, told, now, one.meta.generation)), said
+
+
 def desired(one: MachineSet) -> int:
     """What is asked for; left out, 1, or what an autoscaler's bounds make of what there is."""
     if one.replicas is not None:

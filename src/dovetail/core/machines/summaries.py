@@ -14,6 +14,11 @@ from dovetail.core.nodeclaims import NodeObject
 
 #: What must not hold of a healthy node; Ready must.
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
+#: Of bootstrap data that only Cluster API's own controllers make.
+INSTEAD: Final = (
+    "put the data into a Secret and name it in bootstrap.dataSecretName, or install Cluster API's own controllers and "
+    "run with --core upstream"
+)
 
 
 def phase(machine: Machine) -> Phase:
@@ -29,10 +34,15 @@ def phase(machine: Machine) -> Phase:
     return Phase.PROVISIONING if machine.bootstrapped else Phase.PENDING
 
 
-def bootstrap(machine: Machine) -> Condition:
+def bootstrap(machine: Machine, *, read: bool) -> Condition:
+    """`read` is whether its bootstrap config, if it names one, is looked at here."""
     if machine.bootstrapped:
         return Condition(names.BOOTSTRAP_READY, Status.TRUE, "Ready")
-    return Condition(names.BOOTSTRAP_READY, Status.FALSE, "NotReady", "bootstrap data has not been made yet")
+    if machine.bootstrap is None or read:
+        return Condition(names.BOOTSTRAP_READY, Status.FALSE, "NotReady", "bootstrap data has not been made yet")
+    ref = machine.bootstrap
+    said = f"spec.bootstrap.configRef: nobody here makes bootstrap data from {ref.kind} {ref.name}; {INSTEAD}"
+    return Condition(names.BOOTSTRAP_READY, Status.FALSE, "BootstrapConfigNotRead", said)
 
 
 def infrastructure(machine: Machine, infra: InfraMachine | None) -> Condition:

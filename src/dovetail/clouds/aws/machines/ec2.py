@@ -8,7 +8,7 @@ another request, as it does when bootstrap data was renewed in between, the inst
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,16 +22,16 @@ from dovetail.clouds.aws.described import STATES, id_of
 from dovetail.clouds.aws.ends import Ends
 from dovetail.clouds.aws.errors import TOKEN_MISMATCH, code_of
 from dovetail.clouds.aws.instances import YOUNG_SECONDS
-from dovetail.clouds.aws.machines import disks, homes, looking, marks, requests, specs, states
+from dovetail.clouds.aws.machines import disks, homes, looking, marks, requests, rolls, specs, states
 from dovetail.clouds.aws.machines.homes import Clusters
 from dovetail.clouds.aws.machines.looking import BY_CLIENT_TOKEN, BY_ID, BY_TOKEN, LOOKS, Looks, Young
 from dovetail.clouds.aws.machines.places import Places
 from dovetail.clouds.aws.nodeclass.memory import Memory
 from dovetail.clouds.aws.opening import region_of, tried
-from dovetail.clouds.machines import Sought, Underway, UserData
+from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, UserData, unrecorded
 from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Unavailable
 from dovetail.core.errors import BadField, BadInput
-from dovetail.core.machines.infra_objects import Found, Purchase, State
+from dovetail.core.machines.infra_objects import Found, Purchase, Sent, State
 
 #: A token makes asking twice asking once.
 _RUN: Final = replace(calls.RUN_INSTANCES, repeat=True)
@@ -70,9 +70,13 @@ class Ec2Machines:
 
     # ---- making
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
+        """EC2 knows what became of an order by its token, so one nobody heard of can be sent again."""
         self._young.begin()
+        if purchase.sent is Sent.TAKEN:
+            return await self._made_once(purchase)
         request = await self._request(purchase, boot)
+        await ordering()
         try:
             answer = await self._aws.ask(_RUN, **request)
         except CloudError as refused:
@@ -108,9 +112,17 @@ class Ec2Machines:
         except NotFound:
             pass
         if code == _TERMINATED:
-            raise _misconfigured("the instance of this machine was terminated; it is not made again", "") from refused
+            raise Lost("the instance of this machine was terminated; it is not made again") from refused
         told = "EC2 has made an instance for this machine with other bootstrap data, and does not show it yet"
         raise Underway(told) from refused
+
+    async def _made_once(self, purchase: Purchase) -> Found:
+        try:
+            return states.found(await self._looks.by(BY_CLIENT_TOKEN, purchase.token))
+        except NotFound as gone:
+            if not self._young.is_certain:
+                raise Underway(f"EC2 has taken the order for {purchase.name}, and shows nothing yet") from gone
+            raise Lost(f"the instance of {purchase.name} is gone; it is not made again") from gone
 
     # ---- looking
 
@@ -146,6 +158,9 @@ class Ec2Machines:
         seen = [states.found(one) for one in looking.each(wire)]
         known = {one.provider_id: one for one in (*self._young.of_cluster(cluster), *seen)}
         return tuple(known[name] for name in sorted(known))
+
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        return await rolls.running(self._aws, [one.provider_id for one in fleet])
 
     # ---- removing
 

@@ -28,8 +28,9 @@ async def _nowhere(namespace: str, cluster: str) -> Mapping[str, object] | None:
 async def opened(*, subscription: str, endpoint: str = "", clusters: Clusters = _nowhere) -> AsyncIterator[Machines]:
     """Machines in one subscription. `clusters` knows the AzureCluster of each Cluster; credentials are found as every
     tool of Azure finds them. Raises Misconfigured without the extra `azure`."""
-    from dovetail.clouds.azure.client import Access, Azure
+    from dovetail.clouds.azure.apart import AzureApart
+    from dovetail.clouds.azure.client import Access
     from dovetail.clouds.azure.machines.machines import AzureMachines
 
-    async with Azure(Access(subscription, endpoint)) as azure:
+    async with AzureApart(Access(subscription, endpoint)) as azure:
         yield AzureMachines(azure, clusters)

@@ -40,6 +40,10 @@ def provider_id(subscription: str, group: str, name: str) -> str:
     return f"azure:///{inner}/providers/Microsoft.Compute/virtualMachines/{name}"
 
 
+def resource_id(provider_id: str) -> str:
+    return provider_id.removeprefix("azure://")
+
+
 def of_provider_id(text: str, subscription: str) -> Lies:
     """Raises Misconfigured for what is no virtual machine of this subscription: nobody can say that it is gone."""
     found = _PROVIDER_ID.fullmatch(text)

@@ -6,6 +6,10 @@ The virtual machine is made only where there is none of its name (`If-None-Match
 second process, end with one. Whether there is room for it shows later: until then it is `Underway`, and a machine
 there was no room for is removed, so that the next attempt starts from nothing.
 
+A machine that Azure takes away with the policy Delete leaves nothing behind, its interfaces included. They are there
+before it is ordered, and that it is ordered is on record; so an order nobody heard of, and no interface, is a machine
+that was there and is gone, and is not made again.
+
 Removing goes the other way round. The virtual machine takes its parts along, since each says so (`deleteOption`); what
 stays behind all the same, or was made for a machine that never came, is found by its name and removed piece by piece.
 """
@@ -14,23 +18,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.clouds.azure import errors
 from dovetail.clouds.azure.client import Azure
-from dovetail.clouds.azure.machines import ids, keys, places, states, tags
+from dovetail.clouds.azure.machines import ids, keys, places, pulse, states, tags
 from dovetail.clouds.azure.machines.bodies import Order, custom_data
 from dovetail.clouds.azure.machines.ids import Lies
 from dovetail.clouds.azure.machines.leftovers import Leftovers
 from dovetail.clouds.azure.machines.places import Clusters, Place
-from dovetail.clouds.azure.machines.pulse import FEWEST, Pulse
 from dovetail.clouds.azure.machines.wishes import wish
 from dovetail.clouds.azure.resources import ADDRESS, DISK, EVERY, INTERFACE, PARTS, VIRTUAL_MACHINE, Resource
-from dovetail.clouds.machines import Sought, Underway, UserData
-from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Unavailable
-from dovetail.core.machines.infra_objects import Found, Purchase, State
+from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, Undone, UserData, unrecorded
+from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Throttled, Unavailable
+from dovetail.core.machines.infra_objects import Found, Purchase, Sent, State
 from dovetail.core.machines.objects import Address
 
 Wire = dict[str, Any]
@@ -61,28 +64,41 @@ class AzureMachines:
         self._azure, self._clusters, self._pace = azure, clusters, pace or Pace()
         #: Of machines that were seen alive: they do not change, and asking costs a call.
         self._addresses: dict[str, tuple[Address, ...]] = {}
-        #: Machines as they were when they ran, by what they are looked for with.
-        self._ran: dict[Sought, tuple[str, Found]] = {}
-        self._pulse = Pulse(azure, self._pace.now)
         self._leftovers = Leftovers(azure)
 
     # -------------------------------------------------------------------------------------------- making
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
         order = await self._order(purchase)
         custom_data(boot)
         known = await self._known(order)
-        made = known if known is not None else await self._ordered(order, boot)
+        if known is None and await self._was_made(order):
+            raise Lost(f"virtual machine {order.name} was made and is gone; it is not made again")
+        made = known if known is not None else await self._ordered(order, boot, ordering)
         if states.has_failed(made):
             await self._remove(VIRTUAL_MACHINE, order.place.group, order.name)
-            raise states.problem(made)
+            raise _for_now(states.problem(made))
         if states.is_undecided(made):
-            raise Underway(f"Azure is at virtual machine {order.name}: {states.provisioning(made)}", UNDERWAY_SECONDS)
+            said = states.provisioning(made)
+            told = f"Azure is at virtual machine {order.name}: {said}"
+            # What is being removed may be one that failed before, of an order that is over.
+            raise Underway(told, UNDERWAY_SECONDS, taken=said != states.DELETING)
         return await self._found(made)
 
-    async def _ordered(self, order: Order, boot: UserData) -> Wire:
+    async def _was_made(self, order: Order) -> bool:
+        """Whether there was a machine, of which nothing is left."""
+        if order.purchase.sent is not Sent.UNHEARD:
+            return order.purchase.sent is Sent.TAKEN
+        try:
+            await self._azure.get(INTERFACE, order.place.group, ids.interface(order.name, order.token, 0))
+        except NotFound:
+            return True
+        return False
+
+    async def _ordered(self, order: Order, boot: UserData, ordering: Ordering) -> Wire:
         interfaces = await self._network(order)
         body = order.virtual_machine(boot, order.wish.key or keys.nobodys())
+        await ordering()
         try:
             made = await self._azure.put(VIRTUAL_MACHINE, order.place.group, order.name, body, new=True)
         except CloudError as refused:
@@ -153,23 +169,20 @@ class AzureMachines:
 
     async def find(self, sought: Sought) -> Found:
         """Without an id on record, one that may still be refused is not told of: `create` hears how it went."""
-        ran = self._ran.get(sought)
-        if ran is not None and len(self._ran) >= FEWEST and await self._pulse.beats(ran[0]):
-            return ran[1]
-        self._ran.pop(sought, None)
         vm = await self._held(sought, await self._where(sought, (VIRTUAL_MACHINE,)))
         if not sought.provider_id and (states.is_undecided(vm) or states.has_failed(vm)):
             raise NotFound(f"virtual machine {sought.name} is {states.provisioning(vm)}, and may never be")
-        found = await self._found(vm)
-        if found.state is State.RUNNING and sought.provider_id:
-            self._ran[sought] = (_key(vm), found)
-        return found
+        return await self._found(vm)
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         """Whether each of them runs is not said in a list."""
         listed = await self._azure.all(VIRTUAL_MACHINE)
         mine = (one for one in listed if tags.is_of(one.get("tags"), cluster))
         return tuple(states.found(one, self._azure.subscription) for one in mine)
+
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        alive = await pulse.running(self._azure)
+        return frozenset(one.provider_id for one in fleet if ids.resource_id(one.provider_id).lower() in alive)
 
     async def _held(self, sought: Sought, where: Lies) -> Wire:
         """The virtual machine. Azure calls machines by their names, so one that has ours may be another's."""
@@ -228,7 +241,6 @@ class AzureMachines:
     # -------------------------------------------------------------------------------------------- removing
 
     async def delete(self, sought: Sought) -> None:
-        self._ran.pop(sought, None)
         where = await self._where(sought, EVERY)
         try:
             vm = await self._held(sought, where)
@@ -260,6 +272,11 @@ class AzureMachines:
         except CloudError as refused:
             if errors.code_of(refused) not in errors.HELD:
                 raise
+
+
+def _for_now(problem: CloudError) -> CloudError:
+    """Why a machine failed that was removed for it; for a reason that passes, another may be ordered."""
+    return Undone(str(problem)) if isinstance(problem, Unavailable | Throttled) else problem
 
 
 def _is_part(one: Wire, sought: Sought) -> bool:

@@ -5,7 +5,7 @@
 - `homes` says where, from the cluster's GCPCluster;
 - `ownership` says whose an instance is: names, labels, request ids, provider ids;
 - `answers` and `reporting` read what Compute Engine says of instances, operations and disks;
-- `watching` looks at many of them with few calls;
+- `rolls` asks who of many runs;
 - `cloud` is the port: create, find, delete, list.
 """
 
@@ -26,5 +26,5 @@ __all__ = ["GcpMachines", "opened"]
 async def opened(project: str = "", endpoint: str = "", clusters: Clusters = nowhere) -> AsyncIterator[Machines]:
     """Single instances of a project, "" for that of the credentials. `clusters` knows the GCPCluster of each Cluster.
     An endpoint is for tests, which send no credentials."""
-    async with Gcp(Access(project, endpoint)) as gcp:
+    async with Gcp(Access(project, endpoint, apart=True)) as gcp:
         yield GcpMachines(gcp, clusters)

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from dovetail.clouds.port import Unavailable
+from dovetail.core import timestamps
+from dovetail.core.errors import BadInput
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,6 +62,15 @@ class Operation(Answer, frozen=True):
     error: Problems = Problems()
     http_error_status_code: int = 0
     http_error_message: str = ""
+    insert_time: str = ""
+
+    @property
+    def begun(self) -> float:
+        """When it began; long ago where nobody says."""
+        try:
+            return timestamps.seconds(self.insert_time)
+        except BadInput:
+            return 0.0
 
     @property
     def is_done(self) -> bool:

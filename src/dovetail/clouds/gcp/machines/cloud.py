@@ -8,44 +8,49 @@ to whoever has no id on record: it may still be refused, and an id on record wou
 An operation that failed answers for its request id for an hour, so each attempt has an id of its own. Refusals for want
 of capacity are counted on the object, and so survive this process; faults that pass are counted here, and a process
 that starts anew hears of the last one once more. The name keeps a zone from having two of an instance all the same.
+
+So an order nobody heard of is sent again, and Compute Engine says what became of the first: one that is done, and whose
+instance is not there, was made and taken away, and is not made again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
 from dovetail.clouds.gcp.client import Gcp
 from dovetail.clouds.gcp.errors import ALREADY_EXISTS, NOT_READY, Refusal, sorted_out, was
-from dovetail.clouds.gcp.machines import bodies, homes, ownership
+from dovetail.clouds.gcp.machines import bodies, homes, ownership, rolls
 from dovetail.clouds.gcp.machines.answers import Disk, Instance, Operation, last, read
 from dovetail.clouds.gcp.machines.homes import Clusters, nowhere
 from dovetail.clouds.gcp.machines.ownership import Place
 from dovetail.clouds.gcp.machines.reporting import UNSETTLED, found
-from dovetail.clouds.gcp.machines.watching import Watch
-from dovetail.clouds.machines import Sought, Underway, UserData
+from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, Undone, UserData, unrecorded
 from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Throttled, Unavailable
 from dovetail.core.errors import BadInput, BadValue
-from dovetail.core.machines.infra_objects import Found, Purchase
+from dovetail.core.machines.infra_objects import Found, Purchase, Sent
 
 #: An order is waited for so often and so long, and asked about again after a while.
 POLLS: Final = 2
 POLL_SECONDS: Final = 1.0
 UNDERWAY_SECONDS: Final = 3.0
+#: What was made is shown after so long at the latest.
+SHOWN_SECONDS: Final = 60.0
 _WHERE: Final = "set failureDomain of its Machine, or failureDomains of the GCPCluster"
 
 
 class GcpMachines:
     """Instances of one project."""
 
-    def __init__(self, gcp: Gcp, clusters: Clusters = nowhere) -> None:
-        self._gcp, self._clusters = gcp, clusters
+    def __init__(self, gcp: Gcp, clusters: Clusters = nowhere, now: Callable[[], float] = time.time) -> None:
+        self._gcp, self._clusters, self._now = gcp, clusters, now
         #: By token: how many orders failed in a way that passes.
         self._again: dict[str, int] = {}
         #: What is being deleted: the operation's name.
         self._going: dict[Place, str] = {}
-        self._watches: dict[str, Watch] = {}
 
     @property
     def cloud(self) -> str:
@@ -53,10 +58,13 @@ class GcpMachines:
 
     # ---- making
 
-    async def create(self, purchase: Purchase, boot: UserData) -> Found:
+    async def create(self, purchase: Purchase, boot: UserData, ordering: Ordering = unrecorded) -> Found:
         purchase, body = await self._order(purchase, boot)
+        if purchase.sent is Sent.TAKEN:
+            return await self._asked_about(purchase)
+        await ordering()
         try:
-            await self._made(purchase, body)
+            made = await self._made(purchase, body)
         except CloudError as refused:
             if was(refused, ALREADY_EXISTS):
                 return await self._taken(purchase, refused)
@@ -65,7 +73,32 @@ class GcpMachines:
                 raise Misconfigured(str(refused)) from refused.__cause__
             raise
         self._again.pop(purchase.token, None)
-        return await self._adopted(purchase)
+        try:
+            return found(self._gcp.project, await self._adopted(purchase))
+        except NotFound:
+            raise self._not_there(purchase, made) from None
+
+    async def _asked_about(self, purchase: Purchase) -> Found:
+        """What became of an order that Compute Engine took; none is sent."""
+        try:
+            held = await self._adopted(purchase)
+        except NotFound:
+            listed = await self._gcp.list_operations(ownership.ordered(purchase.zone, purchase.name))
+            orders = sorted((read(Operation, one) for one in listed), key=lambda one: one.begun)
+            order = orders[-1] if orders else Operation("", "DONE")
+            if self._is_over(purchase, order):
+                raise self._not_there(purchase, order) from None
+        else:
+            if held.status not in UNSETTLED:
+                return found(self._gcp.project, held)
+        raise _at_it(purchase)
+
+    def _not_there(self, purchase: Purchase, made: Operation) -> CloudError:
+        """Why nothing is there though its order was carried out."""
+        if self._now() - made.begun < SHOWN_SECONDS:
+            told = f"GCP has made instance {purchase.name} and does not show it yet"
+            return Underway(told, UNDERWAY_SECONDS, taken=True)
+        return Lost(f"instance {purchase.name} was made and is gone; it is not made again")
 
     async def _order(self, purchase: Purchase, boot: UserData) -> tuple[Purchase, bodies.Json]:
         """The order, in the zone it names or else the first of its cluster's."""
@@ -80,7 +113,7 @@ class GcpMachines:
         except BadInput as bad:
             raise Misconfigured(f"GCPMachine {purchase.name}: {bad}") from None
 
-    async def _made(self, purchase: Purchase, body: bodies.Json) -> None:
+    async def _made(self, purchase: Purchase, body: bodies.Json) -> Operation:
         """Order it, or find the order under way; returns once that has made it."""
         token, again = purchase.token, self._again.get(purchase.token, 0)
         request_id = ownership.request_id(token, purchase.attempt, again)
@@ -90,13 +123,19 @@ class GcpMachines:
                 break
             await asyncio.sleep(POLL_SECONDS)
             operation = await self._operation(purchase.zone, operation.name)
-        if not operation.is_done:
-            raise Underway(f"GCP is making instance {purchase.name} in {purchase.zone}", UNDERWAY_SECONDS)
-        if operation.problem is not None:
-            failed = _failed(f"make instance {purchase.name} in {purchase.zone}", operation)
-            if isinstance(failed, Unavailable | Throttled):
-                self._again[token] = again + 1
-            raise failed
+        if not self._is_over(purchase, operation):
+            raise _at_it(purchase)
+        return operation
+
+    def _is_over(self, purchase: Purchase, order: Operation) -> bool:
+        """Whether the instance was made; raises why not, if it was not."""
+        if order.problem is None or not order.is_done:
+            return order.is_done
+        failed = _failed(f"make instance {purchase.name} in {purchase.zone}", order)
+        if isinstance(failed, Unavailable | Throttled):
+            self._again[purchase.token] = self._again.get(purchase.token, 0) + 1
+            raise Undone(str(failed)) from failed
+        raise failed
 
     async def _operation(self, zone: str, name: str) -> Operation:
         """One that is forgotten was over long ago."""
@@ -109,46 +148,30 @@ class GcpMachines:
         """The name is taken: by this order's own instance most likely, or by a disk somebody kept."""
         if "/disks/" in str(refused):
             raise Misconfigured(f"{refused}; delete it, or give the Machine another name") from refused.__cause__
-        return await self._adopted(purchase)
-
-    async def _adopted(self, purchase: Purchase) -> Found:
-        """The instance of that name, if it is this order's."""
         try:
-            held = read(Instance, await self._gcp.get_instance(purchase.zone, purchase.name))
+            return found(self._gcp.project, await self._adopted(purchase))
         except NotFound as gone:
             raise Unavailable(f"instance {purchase.name} was there, and is not any more") from gone
+
+    async def _adopted(self, purchase: Purchase) -> Instance:
+        """The instance of that name, if it is this order's."""
+        held = read(Instance, await self._gcp.get_instance(purchase.zone, purchase.name))
         if held.labels.get(ownership.TOKEN) != ownership.label_of(purchase.token):
             raise Misconfigured(
                 f"an instance called {purchase.name} is in {purchase.zone} already and is not this Machine's; "
                 "delete it, or give the Machine another name"
             )
-        return found(self._gcp.project, held)
+        return held
 
     # ---- finding
 
     async def find(self, sought: Sought) -> Found:
-        held = await self._watched(sought) if sought.provider_id else await self._held(sought)
+        held = await self._held(sought)
         if not sought.provider_id:
             held = tuple(one for one in held if one.status not in UNSETTLED)
         if not held:
             raise NotFound(f"there is no instance {sought.provider_id or sought.name}")
         return found(self._gcp.project, held[0])
-
-    async def _watched(self, sought: Sought) -> tuple[Instance, ...]:
-        """From a list that many share, where that can tell; else by itself."""
-        place, key = ownership.place_of(sought.provider_id), ownership.cluster_label(sought.cluster)
-        if place is None or key is None:
-            return await self._held(sought)
-        watch = self._watches.setdefault(key, Watch(self._gcp, key))
-        listed = await watch.at(place)
-        if listed is not None:
-            return (listed,) if _is_of(listed, sought) else ()
-        held = await self._held(sought)
-        for one in held:
-            watch.learn(place, one)
-        if not held:
-            watch.forget(place)
-        return held
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         key = ownership.cluster_label(cluster)
@@ -156,6 +179,9 @@ class GcpMachines:
             return ()
         listed = await self._gcp.list_instances(ownership.made_for_cluster(key))
         return tuple(found(self._gcp.project, read(Instance, one)) for one in listed)
+
+    async def roll_call(self, fleet: Collection[Sought]) -> frozenset[str]:
+        return await rolls.running(self._gcp, fleet)
 
     async def _held(self, sought: Sought) -> tuple[Instance, ...]:
         """What there is of an instance, the oldest first: one at most, unless somebody made more by hand."""
@@ -174,7 +200,7 @@ class GcpMachines:
             one = read(Instance, await self._gcp.get_instance(place.zone, place.name))
         except NotFound:
             return ()
-        return (one,) if _is_of(one, sought) else ()
+        return (one,) if ownership.is_of(one, sought) else ()
 
     # ---- removing
 
@@ -235,14 +261,8 @@ class GcpMachines:
         return bool(left)
 
 
-def _is_of(one: Instance, sought: Sought) -> bool:
-    """Without a token it was made by another provider, and its id is all there is to know it by. With another one it is
-    still the object's if name, namespace and cluster are: one that was moved or restored has another uid."""
-    if one.labels.get(ownership.TOKEN) in (None, ownership.label_of(sought.token)):
-        return True
-    cluster = ownership.cluster_label(sought.cluster)
-    same = (one.name, one.labels.get(ownership.NAMESPACE, "")) == (sought.name, sought.namespace)
-    return same and cluster is not None and one.labels.get(cluster) == ownership.OWNED
+def _at_it(purchase: Purchase) -> Underway:
+    return Underway(f"GCP is making instance {purchase.name} in {purchase.zone}", UNDERWAY_SECONDS, taken=True)
 
 
 def _failed(action: str, operation: Operation) -> CloudError:

@@ -13,6 +13,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Final
 
+from dovetail.clouds.gcp.machines.answers import Instance
+from dovetail.clouds.machines import Sought
 from dovetail.core.errors import BadValue
 from dovetail.core.machines.infra_objects import Purchase
 
@@ -88,6 +90,16 @@ def checked_name(name: str) -> str:
     return name
 
 
+def is_of(one: Instance, sought: Sought) -> bool:
+    """Without a token it was made by another provider, and its id is all there is to know it by. With another one it is
+    still the object's if name, namespace and cluster are: one that was moved or restored has another uid."""
+    if one.labels.get(TOKEN) in (None, label_of(sought.token)):
+        return True
+    cluster = cluster_label(sought.cluster)
+    same = (one.name, one.labels.get(NAMESPACE, "")) == (sought.name, sought.namespace)
+    return same and cluster is not None and one.labels.get(cluster) == OWNED
+
+
 def made_for(token: str) -> str:
     """A filter for what was made for one order."""
     return f'labels.{TOKEN} = "{label_of(token)}"'
@@ -96,3 +108,13 @@ def made_for(token: str) -> str:
 def made_for_cluster(key: str) -> str:
     """A filter for what was made here for a cluster; what another provider made in its name has no token."""
     return f'(labels.{key} = "{OWNED}") (labels.{TOKEN}:*)'
+
+
+def ordered(zone: str, name: str) -> str:
+    """A filter for the operations that made, or were to make, an instance; `eq` takes patterns."""
+    return f'(operationType eq insert) (targetLink eq ".*/zones/{zone}/instances/{name}")'
+
+
+def running_of_cluster(key: str) -> str:
+    """A filter for what runs of a cluster, whoever made it."""
+    return f'(labels.{key} = "{OWNED}") (status = "RUNNING")'
