@@ -74,7 +74,7 @@ def site(programs: Programs, side: str, workload: Workload) -> Iterator[Site]:
         if side == OURS:
             kubectl(control_plane, "apply", "--server-side", "-f", "-", given=_installed())
         else:
-            kubectl(control_plane, "apply", "--server-side", "-f", str(live_peer.DEFINITIONS))
+            kubectl(control_plane, "apply", "--server-side", "-f", str(live_peer.definitions()))
         kubectl(control_plane, "wait", "--for=condition=established", "--timeout=60s", "crd", "--all")
         rules = [] if side == OURS else _ANYTHING
         account = control_plane.service_account(NAMESPACE, ACCOUNTS[side], rules)

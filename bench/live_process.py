@@ -86,7 +86,7 @@ def controller(site: Site, command: list[str] | None = None) -> Iterator[Control
         "LOG_LEVEL": "info",
     }
     ours = command or [sys.executable, "-m", "dovetail.main"]
-    line = [*ours, "run", "--cloud", "kwok"] if site.side == OURS else [str(live_peer.PROGRAM)]
+    line = [*ours, "run", "--cloud", "kwok"] if site.side == OURS else [str(live_peer.program())]
     running = Running("controller", line, site.logs / "controller.log", told)
     try:
         yield Controller(running, metrics_port, health_port)

@@ -1,5 +1,5 @@
-"""`build` compiles the control plane and Cluster API's manager; `run` keeps a control plane up until Ctrl-C and says
-how to talk to it."""
+"""`build` compiles the control plane, Cluster API's manager and Karpenter; `run` keeps a control plane up until Ctrl-C
+and says how to talk to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .find import find, find_cluster_api
+from .find import find, find_cluster_api, find_peer
 from .programs import NoControlPlane
 from .start import KWOK_NODES, ControlPlane
 
@@ -29,6 +29,7 @@ def main() -> int:
         if chosen.verb == "build":
             print(programs.directory)
             print(find_cluster_api(os.environ).directory)
+            print(find_peer(os.environ).directory)
             return 0
         return _run(ControlPlane(programs, logs=chosen.logs), kwok=chosen.kwok)
     except NoControlPlane as reason:

@@ -3,7 +3,8 @@
 The hash covers the `go.mod`/`go.sum` pairs, the Go version, the platform and the flags, so a change of any of them is
 another directory and nothing is ever stale. A build goes into a directory of its own and is published by one rename;
 a file lock makes a second process wait for the first and then find its work. Cold, on two cores, the control plane
-takes some seven minutes and Cluster API's manager two more; afterwards it is a look at two directories.
+takes some seven minutes and Cluster API's manager and Karpenter two more each; afterwards it is a look at three
+directories.
 """
 
 from __future__ import annotations
@@ -22,10 +23,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .programs import CLUSTER_API, KUBERNETES, KWOK, MANAGERS, PROGRAMS, NoControlPlane, Program, Programs
+from .programs import (
+    CLUSTER_API,
+    KARPENTER,
+    KUBERNETES,
+    KWOK,
+    MANAGERS,
+    PEERS,
+    PROGRAMS,
+    NoControlPlane,
+    Program,
+    Programs,
+)
 
 HERE: Final = Path(__file__).resolve().parent
-MODULES: Final = {KUBERNETES: HERE / "kubernetes", KWOK: HERE / "kwok", CLUSTER_API: HERE / "cluster_api"}
+MODULES: Final = {name: HERE / name for name in (KUBERNETES, KWOK, CLUSTER_API, KARPENTER)}
 FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 # Where kwok's module keeps what its controller needs in the cluster.
 KWOK_CRDS: Final = "kustomize/crd/bases"
@@ -38,6 +50,9 @@ KWOK_STAGES: Final = (
 CLUSTER_API_CRDS: Final = "core/config/crd/bases"
 CLUSTER_API_RIGHTS: Final = "core/config/rbac"
 CLUSTER_API_WEBHOOKS: Final = "core/config/webhook"
+# And Karpenter's: its definitions, those of its kwok provider, and the chart that says what it may do.
+KARPENTER_CRDS: Final = ("pkg/apis/crds", "kwok/apis/crds")
+KARPENTER_CHART: Final = "kwok/charts/templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,14 @@ MANAGER_RECIPE: Final = Recipe(
         Taken(CLUSTER_API, "sigs.k8s.io/cluster-api", CLUSTER_API_WEBHOOKS, "cluster-api.d/webhooks"),
     ),
 )
+PEER_RECIPE: Final = Recipe(
+    (KARPENTER,),
+    PEERS,
+    (
+        *(Taken(KARPENTER, "sigs.k8s.io/karpenter", folder, "karpenter.d/crds") for folder in KARPENTER_CRDS),
+        Taken(KARPENTER, "sigs.k8s.io/karpenter", KARPENTER_CHART, "karpenter.d/chart"),
+    ),
+)
 
 Say = Callable[[str], None]
 
@@ -93,26 +116,32 @@ class Go:
     platform: str
 
     @classmethod
-    def find(cls) -> Go:
+    def find(cls, module: str = KUBERNETES) -> Go:
         command = shutil.which("go")
         if command is None:
             raise NoControlPlane("no Go on PATH to compile it with")
         names = ("GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED")
         # Asked inside the module, so that a toolchain the module wants is the one that answers.
-        asked = subprocess.run(
-            [command, "env", "-json", *names], cwd=MODULES[KUBERNETES], check=False, capture_output=True, text=True
-        )
+        asked = _go(command, module, "env", "-json", *names)
         if asked.returncode != 0:
             raise NoControlPlane(f"this Go cannot compile it: {asked.stderr.strip()}")
         env = json.loads(asked.stdout)
         return cls(command, env["GOVERSION"], f"{env['GOOS']}/{env['GOARCH']}/cgo={env['CGO_ENABLED']}")
 
     def run(self, module: str, *words: str) -> str:
-        ran = subprocess.run([self.command, *words], cwd=MODULES[module], check=False, capture_output=True, text=True)
+        ran = _go(self.command, module, *words)
         if ran.returncode != 0:
             last = "\n".join(ran.stderr.strip().splitlines()[-15:])
             raise NoControlPlane(f"`go {' '.join(words[:2])} …` failed in {MODULES[module].name}:\n{last}")
         return ran.stdout.strip()
+
+
+def _go(command: str, module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    # Karpenter asks for a newer Go than most machines have; the Go that is there fetches it like a module.
+    environment = {**os.environ, "GOTOOLCHAIN": "auto"}
+    return subprocess.run(
+        [command, *words], cwd=MODULES[module], env=environment, check=False, capture_output=True, text=True
+    )
 
 
 def cache_root() -> Path:
@@ -133,7 +162,7 @@ def recipe_hash(go: Go, recipe: Recipe = CONTROL_PLANE) -> str:
 
 def build(recipe: Recipe = CONTROL_PLANE, say: Say = say_on_stderr, root: Path | None = None) -> Programs:
     """The compiled programs: from the cache, or made now."""
-    go = Go.find()
+    go = Go.find(recipe.modules[0])
     root = root or cache_root()
     target = root / recipe_hash(go, recipe)
     if target.is_dir():

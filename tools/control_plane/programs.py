@@ -4,7 +4,8 @@ DOVETAIL_CONTROL_PLANE   a directory with all of them; incomplete is an error, f
 KUBEBUILDER_ASSETS       the same, but passed over when incomplete: other projects need fewer programs in it
 the cache                what `build` made, or makes now if there is a Go
 
-Cluster API's manager is made and kept apart: few tests need it, and neither is made anew because of the other.
+Cluster API's manager and Karpenter's kwok provider are made and kept apart: few tests need them, and none is made anew
+because of another.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from typing import Final
 KUBERNETES: Final = "kubernetes"
 KWOK: Final = "kwok"
 CLUSTER_API: Final = "cluster_api"
+KARPENTER: Final = "karpenter"
 #: The program of Cluster API's own controllers, by the name it has here.
 MANAGER: Final = "cluster-api"
+#: And that of Karpenter's controller for kwok nodes: what clusters we take over run, and what we are measured against.
+PEER: Final = "karpenter"
 KUBERNETES_VERSION: Final = "v1.36.3"
 
 OVERRIDE: Final = "DOVETAIL_CONTROL_PLANE"
@@ -57,6 +61,7 @@ PROGRAMS: Final = (
     Program("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
 )
 MANAGERS: Final = (Program(MANAGER, CLUSTER_API, "sigs.k8s.io/cluster-api/core"),)
+PEERS: Final = (Program(PEER, KARPENTER, "sigs.k8s.io/karpenter/kwok"),)
 # kwok is asked for only where fake kubelets are wanted; a directory without it still makes a control plane.
 NEEDED: Final = tuple(program.name for program in PROGRAMS if program.name != "kwok")
 
@@ -77,6 +82,10 @@ class Programs:
     @property
     def cluster_api_files(self) -> Path:
         return self.directory / "cluster-api.d"
+
+    @property
+    def karpenter_files(self) -> Path:
+        return self.directory / "karpenter.d"
 
     def missing(self) -> list[str]:
         return [name for name in NEEDED if not os.access(self.path(name), os.X_OK)]

@@ -1,7 +1,8 @@
-"""Node classes: kept as long as anybody needs them, and, where they point at things of their cloud, kept true.
+"""Node classes that point at things of their cloud: kept as long as anybody needs them, and kept true.
 
-A class stays until the last claim that was launched with it is gone: whoever ends a machine needs to know how it was
-made. What the cloud made for a class goes with it.
+Such a class stays until the last claim that was launched with it is gone: whoever ends a machine needs to know how it
+was made. What the cloud made for a class goes with it. A class that says by itself all there is to know is left alone:
+nobody else would take a finalizer off it, and a cluster may be handed to somebody else any day.
 
 A class of a cloud that resolves them is looked at when its spec changes and when the cloud says; what was found goes
 into its status in one patch, if it is anything new. Claims that carry another version of its drift hash are told
@@ -115,23 +116,28 @@ class Classes:
         given = about.wire.get("finalizers")
         there = tuple(str(one) for one in given) if isinstance(given, list) else ()
         mine = finalizer_of(key.kind)
+        if self.resolver is None:
+            # A finalizer of ours is from the days when every class had one.
+            return await self._let_go(key, held.value, there)
         if about.has("deletionTimestamp"):
-            return await self._going(key, held.value, there)
+            return await self._going(self.resolver, key, held.value, there)
         if mine not in there:
             # The echo of this write brings it back here.
             return await self._saved(key, about, [*there, mine])
-        return await self._resolved(key, held.value)
+        return await self._resolved(self.resolver, key, held.value)
 
-    async def _going(self, key: Key, wire: Fields, finalizers: Sequence[str]) -> float | None:
-        mine, claims = finalizer_of(key.kind), self._claims(key)
-        if mine not in finalizers:
+    async def _going(self, resolver: NodeClasses, key: Key, wire: Fields, there: Sequence[str]) -> float | None:
+        if finalizer_of(key.kind) not in there:
             return None
-        if claims:
+        if claims := self._claims(key):
             self.say(_waiting(key, wire, claims))
             return WAITING_SECONDS
-        if self.resolver is not None:
-            await self.resolver.release(key.ref, wire.wire)
-        return await self._saved(key, wire.map("metadata"), [one for one in finalizers if one != mine])
+        await resolver.release(key.ref, wire.wire)
+        return await self._let_go(key, wire, there)
+
+    async def _let_go(self, key: Key, wire: Fields, there: Sequence[str]) -> float | None:
+        left = [one for one in there if one != finalizer_of(key.kind)]
+        return await self._saved(key, wire.map("metadata"), left) if len(left) < len(there) else None
 
     async def _saved(self, key: Key, about: Fields, finalizers: list[str]) -> float | None:
         body = {"finalizers": finalizers, "resourceVersion": about.text("resourceVersion") or ""}
@@ -148,10 +154,8 @@ class Classes:
 
     # ---- what the cloud found
 
-    async def _resolved(self, key: Key, wire: Fields) -> float | None:
-        if self.resolver is None:
-            return None
-        report = await self.resolver.resolve(key.ref, wire.wire, self._claims(key))
+    async def _resolved(self, resolver: NodeClasses, key: Key, wire: Fields) -> float | None:
+        report = await resolver.resolve(key.ref, wire.wire, self._claims(key))
         for problem in report.problems:
             _log.warning("%s %s: %s", key.kind.name, key.name, problem)
         try:

@@ -1,4 +1,4 @@
-module dovetail/bench/peer_live
+module dovetail/tools/control_plane/karpenter
 
 go 1.26.9
 
