@@ -22,11 +22,43 @@ from dovetail.core.errors import BadField, BadInput
 from dovetail.core.pods import PodState
 from dovetail.views.findings import Finding, Level, Rule
 
-BUDGET: Final = Rule("DV005", "budget-never-opens", "A disruption budget that never lets a node go")
-SETTING: Final = Rule("DV012", "unreadable-disruption", "A disruption setting or annotation that cannot be read")
-SHUT: Final = Rule("DV013", "pool-shut-for-a-week", "A pool that lets no node go for a reason, all week long")
-POD_BUDGET: Final = Rule("DV014", "pods-never-let-go", "A PodDisruptionBudget that can never let a pod go")
-TWO_BUDGETS: Final = Rule("DV015", "two-pod-budgets", "Pods that two PodDisruptionBudgets cover: none can be evicted")
+BUDGET: Final = Rule(
+    "DV005",
+    "budget-never-opens",
+    "A disruption budget that never lets a node go",
+    (Level.WARNING,),
+    "a disruption budget whose schedule never comes or cannot be read, or that lets no node go at any time",
+)
+SETTING: Final = Rule(
+    "DV012",
+    "unreadable-disruption",
+    "A disruption setting or annotation that cannot be read",
+    (Level.ERROR,),
+    "a budget, `consolidateAfter`, `consolidationPolicy` or annotation that cannot be read: the budget then lets "
+    "no node go, the others hold as if they were not there",
+)
+SHUT: Final = Rule(
+    "DV013",
+    "pool-shut-for-a-week",
+    "A pool that lets no node go for a reason, all week long",
+    (Level.WARNING,),
+    "budgets and windows that each open, and together let no node go for a reason in the week from today",
+)
+POD_BUDGET: Final = Rule(
+    "DV014",
+    "pods-never-let-go",
+    "A PodDisruptionBudget that can never let a pod go",
+    (Level.WARNING,),
+    "a PodDisruptionBudget that can never let a pod go: `maxUnavailable` 0, `minAvailable` 100%, or as many as it "
+    "covers",
+)
+TWO_BUDGETS: Final = Rule(
+    "DV015",
+    "two-pod-budgets",
+    "Pods that two PodDisruptionBudgets cover: none can be evicted",
+    (Level.WARNING,),
+    "pods that two PodDisruptionBudgets cover, which no eviction moves",
+)
 MORE_RULES: Final = (SETTING, SHUT, POD_BUDGET, TWO_BUDGETS)
 _BUDGETS: Final = "spec.disruption.budgets"
 _WEEK: Final = 7 * 86400.0
@@ -123,7 +155,7 @@ def _shut(about: _Pool) -> Iterator[Finding]:
     if closed:
         since = timestamps.text(about.now)[:10]
         told = f"lets no node go for {', '.join(closed)} in the week from {since}"
-        fix = f"see when it may: dovetail windows preview --pool {policy.name}"
+        fix = f"see when it may: dovetail windows preview --nodepool {policy.name}"
         yield about.finding(SHUT, "spec.disruption", told, fix)
 
 

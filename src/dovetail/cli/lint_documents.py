@@ -12,9 +12,27 @@ from dovetail.api.world import World
 from dovetail.core import labels
 from dovetail.views.findings import Finding, Level, Rule
 
-DEPRECATED: Final = Rule("DV009", "deprecated-key", "A label, annotation or kind that has a newer name")
-QUANTITY: Final = Rule("DV010", "bad-quantity", "A quantity that cannot be read")
-UNREADABLE: Final = Rule("DV011", "unreadable", "An object or field that cannot be read")
+DEPRECATED: Final = Rule(
+    "DV009",
+    "deprecated-key",
+    "A label, annotation or kind that has a newer name",
+    (Level.WARNING, Level.ERROR),
+    "old labels and annotations, and kinds no longer read, with what to write instead",
+)
+QUANTITY: Final = Rule(
+    "DV010",
+    "bad-quantity",
+    "A quantity that cannot be read",
+    (Level.ERROR,),
+    "a quantity that cannot be read",
+)
+UNREADABLE: Final = Rule(
+    "DV011",
+    "unreadable",
+    "An object or field that cannot be read",
+    (Level.ERROR,),
+    "any other field or object that cannot be read",
+)
 
 _OLD_KEYS: Final[Mapping[str, str]] = {
     **{key: new for key, new in labels.ALIASES.items() if "beta.kubernetes.io" in key},

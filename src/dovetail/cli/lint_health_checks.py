@@ -19,7 +19,16 @@ from dovetail.core.machines import names, remediation
 from dovetail.core.machines.objects import HealthCheck, Sign
 from dovetail.views.findings import Finding, Level, Rule
 
-CHECK: Final = Rule("DV018", "idle-health-check", "A health check that never replaces a machine, or replaces all")
+CHECK: Final = Rule(
+    "DV018",
+    "idle-health-check",
+    "A health check that never replaces a machine, or replaces all",
+    (Level.WARNING, Level.ERROR),
+    "a MachineHealthCheck that can never replace a machine: a bound of 0 or a share that rounds down to it, a "
+    "range that never comes true for as many machines as the files have, a selector that matches none of its "
+    "cluster's, no conditions at all, spot machines waited for without end. Or that replaces every one: a "
+    "condition that holds while all is well, or a node that has under 30 s to become ready",
+)
 #: A node that joins is not ready for about so long, while its network and its images come.
 _JOINING_SECONDS: Final = 30.0
 #: Conditions of Nodes and of Machines that are False while all is well; of the others known here, True is.

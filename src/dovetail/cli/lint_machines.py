@@ -22,10 +22,30 @@ from dovetail.core.machines.pricing import Group, Owner, Rates
 from dovetail.views.findings import Finding, Level, Rule
 
 PRICE: Final = Rule(
-    "DV016", "impossible-max-price", "A highest price for spot machines that buys nothing, or bounds it not"
+    "DV016",
+    "impossible-max-price",
+    "A highest price for spot machines that buys nothing, or bounds it not",
+    (Level.ERROR, Level.WARNING),
+    "a `maxPrice` of an AWSMachine or AzureMachine (or template) that is no decimal number or buys nothing "
+    "(Azure: 0 or less, but for -1), and any on GCP; as a warning one above the on-demand price where its "
+    "machines stand, which nobody ever pays",
 )
-CONTROL_PLANE: Final = Rule("DV017", "control-plane-on-spot", "A control plane on machines that may be taken away")
-UNCHECKED: Final = Rule("DV019", "spot-without-health-check", "Machines on spot that nobody replaces when they go")
+CONTROL_PLANE: Final = Rule(
+    "DV017",
+    "control-plane-on-spot",
+    "A control plane on machines that may be taken away",
+    (Level.ERROR,),
+    "a machine of a control plane, or the template of a control plane or of a set labelled as one, that may be "
+    "taken away",
+)
+UNCHECKED: Final = Rule(
+    "DV019",
+    "spot-without-health-check",
+    "Machines on spot that nobody replaces when they go",
+    (Level.WARNING,),
+    "a MachineSet or MachineDeployment on spot whose machines no MachineHealthCheck of its namespace and cluster "
+    "selects",
+)
 RULES: Final = (PRICE, CONTROL_PLANE, CHECK, UNCHECKED)
 
 _PRICES: Final = {"aws": "spotMarketOptions.maxPrice", "gcp": "maxPrice", "azure": "spotVMOptions.maxPrice"}

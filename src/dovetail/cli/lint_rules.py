@@ -20,13 +20,55 @@ from dovetail.core.requirements import Requirements
 from dovetail.core.resources import quantity_of
 from dovetail.views.findings import Finding, Level, Rule
 
-NO_TYPES: Final = Rule("DV001", "no-matching-types", "A pool whose requirements no instance type meets")
-MIN_VALUES: Final = Rule("DV002", "min-values-unreachable", "minValues that the types left can never reach")
-LIMITS: Final = Rule("DV003", "limits-below-one-node", "Limits smaller than the smallest node")
-OVERLAP: Final = Rule("DV004", "overlapping-pools", "Pools of equal weight that sell the same to the same pods")
-SHADOWED: Final = Rule("DV006", "shadowed-pool", "A pool that is never used, as a heavier one takes all its pods")
-PREFERENCE: Final = Rule("DV007", "impossible-preference", "A preference that nothing can ever meet")
-NODE_CLASS: Final = Rule("DV008", "missing-node-class", "A reference to a node class that is not there")
+NO_TYPES: Final = Rule(
+    "DV001",
+    "no-matching-types",
+    "A pool whose requirements no instance type meets",
+    (Level.ERROR,),
+    "a NodePool whose requirements no instance type meets; names the requirement without which some would",
+)
+MIN_VALUES: Final = Rule(
+    "DV002",
+    "min-values-unreachable",
+    "minValues that the types left can never reach",
+    (Level.ERROR,),
+    "`minValues` above the number of values the types left have",
+)
+LIMITS: Final = Rule(
+    "DV003",
+    "limits-below-one-node",
+    "Limits smaller than the smallest node",
+    (Level.ERROR,),
+    "`limits` smaller than the smallest node",
+)
+OVERLAP: Final = Rule(
+    "DV004",
+    "overlapping-pools",
+    "Pools of equal weight that sell the same to the same pods",
+    (Level.WARNING,),
+    "two pools of equal weight that sell the same machines to the same pods",
+)
+SHADOWED: Final = Rule(
+    "DV006",
+    "shadowed-pool",
+    "A pool that is never used, as a heavier one takes all its pods",
+    (Level.WARNING,),
+    "a pool a heavier one takes every pod from: no limits, no more taints, and everything the lighter sells",
+)
+PREFERENCE: Final = Rule(
+    "DV007",
+    "impossible-preference",
+    "A preference that nothing can ever meet",
+    (Level.WARNING,),
+    "preferred node affinity that no pool and no node can meet",
+)
+NODE_CLASS: Final = Rule(
+    "DV008",
+    "missing-node-class",
+    "A reference to a node class that is not there",
+    (Level.ERROR, Level.NOTE),
+    "a `nodeClassRef` to a class that is not in the files; a note where the files hold none of that kind",
+)
 RULES: Final = (
     NO_TYPES, MIN_VALUES, LIMITS, OVERLAP, lint_disruption.BUDGET, SHADOWED, PREFERENCE, NODE_CLASS, DEPRECATED,
     QUANTITY, UNREADABLE, *lint_disruption.MORE_RULES, *lint_machines.RULES,

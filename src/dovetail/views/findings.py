@@ -24,11 +24,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing lint looks for."""
+    """One thing lint looks for: in a few words, how bad it may be, and in full."""
 
     code: str
     name: str
     summary: str
+    levels: tuple[Level, ...]
+    about: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class Finding:
     message: str
     fix: str
     file: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.level in self.rule.levels, f"{self.rule.code} is never {self.level}"
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -105,12 +110,21 @@ def sarif(findings: Sequence[Finding], rules: Sequence[Rule], version: str) -> d
     driver = {
         "name": "dovetail",
         "version": version,
-        "rules": [{"id": one.code, "name": one.name, "shortDescription": {"text": one.summary}} for one in rules],
+        "rules": [_described(one) for one in rules],
     }
     return {
         "$schema": _SARIF,
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": [_result(one) for one in findings]}],
+    }
+
+
+def _described(one: Rule) -> dict[str, object]:
+    return {
+        "id": one.code,
+        "name": one.name,
+        "shortDescription": {"text": one.summary},
+        "fullDescription": {"text": f"{one.about[0].upper()}{one.about[1:]}."},
     }
 
 

@@ -7,14 +7,21 @@ from typing import Final
 
 
 class Reason(StrEnum):
-    """The reasons a budget may name, and those it cannot: expiry and interruption are not asked."""
+    """The reasons a budget may name, and those it cannot: expiry and interruption are not asked.
+    docs/reference/reasons.md is made from this."""
 
     EMPTY = "Empty"
+    """nothing runs on it but daemons, for as long as `consolidateAfter` says"""
     DRIFTED = "Drifted"
+    """it is not what its NodePool or node class asks for any more"""
     UNDERUTILIZED = "Underutilized"
+    """its pods fit elsewhere, or on something cheaper, and the move pays"""
     UNHEALTHY = "Unhealthy"
+    """a condition that is to be repaired has held for too long (gate `NodeRepair`)"""
     EXPIRED = "Expired"
+    """it is older than `expireAfter`; budgets are asked with `--staggered-expiry` alone"""
     INTERRUPTED = "Interrupted"
+    """its cloud takes it away, or warned that it will"""
 
     @property
     def is_eventual(self) -> bool:

@@ -21,6 +21,7 @@ from dovetail.core.scheduling.families import Terms
 from dovetail.core.scheduling.flexibility import is_kept_by_cut, met, reached
 from dovetail.core.scheduling.groups import Group
 from dovetail.core.scheduling.index import PoolIndex, bits
+from dovetail.core.scheduling.obstacles import Obstacle
 from dovetail.core.scheduling.problem import PoolRefusal, Refused
 from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.tickets import Ticket
@@ -59,7 +60,7 @@ class _Case:
 class _Found:
     """A constraint that fails: its code, the sentence, and what would nearly have done."""
 
-    code: str
+    code: Obstacle
     reason: str
     nearest: str | None = None
 
@@ -73,7 +74,7 @@ def _taints(case: _Case) -> _Found | None:
     left = untolerated(case.index.pool.taints, case.ask.tolerations)
     if not left:
         return None
-    return _Found("taints", f"does not tolerate {', '.join(str(one) for one in left)}")
+    return _Found(Obstacle.TAINTS, f"does not tolerate {', '.join(str(one) for one in left)}")
 
 
 def _labels(case: _Case) -> _Found | None:
@@ -81,18 +82,20 @@ def _labels(case: _Case) -> _Found | None:
     problems = case.index.template.incompatibilities(case.ask.labels, well_known)
     if not problems:
         return None
-    return _Found("requirements", "incompatible requirements, " + "; ".join(str(one) for one in problems))
+    return _Found(Obstacle.REQUIREMENTS, "incompatible requirements, " + "; ".join(str(one) for one in problems))
 
 
 def _no_type(case: _Case) -> _Found | None:
     if not case.index.types:
-        return _Found("instance-types", "the pool's requirements leave no instance type at all")
+        return _Found(Obstacle.INSTANCE_TYPES, "the pool's requirements leave no instance type at all")
     if case.types:
         return None
     wanted = case.ask.labels
     if case.index.types_admitting(case.index.template & wanted):
-        return _Found("offerings", f"no instance type that suits is for sale just now with {wanted or 'any labels'}")
-    return _Found("instance-types", f"no instance type met all requirements, {wanted}")
+        return _Found(
+            Obstacle.OFFERINGS, f"no instance type that suits is for sale just now with {wanted or 'any labels'}"
+        )
+    return _Found(Obstacle.INSTANCE_TYPES, f"no instance type met all requirements, {wanted}")
 
 
 def _too_big(case: _Case) -> _Found | None:
@@ -105,7 +108,7 @@ def _too_big(case: _Case) -> _Found | None:
             largest = next(position for position in bits(case.types) if index.room_of(position, name) == most)
             wanted, has = quantity_of(name, amount), quantity_of(name, max(0, most))
             return _Found(
-                "resources",
+                Obstacle.RESOURCES,
                 f"asks for {wanted} {name}; the largest allowed type, {index.types[largest].name}, has {has} for pods",
                 f"fits {index.types[largest].name} if it asked {has} {name} instead of {wanted}" if most > 0 else None,
             )
@@ -120,7 +123,7 @@ def _too_big(case: _Case) -> _Found | None:
     )
     name = index.types[position].name
     return _Found(
-        "resources", "no single type has enough of everything it asks for", f"fits {name} if it asked {asked}"
+        Obstacle.RESOURCES, "no single type has enough of everything it asks for", f"fits {name} if it asked {asked}"
     )
 
 
@@ -141,23 +144,27 @@ def _ports(case: _Case) -> _Found | None:
     if not ports or case.holding & case.index.free_of_daemon_ports(ports):
         return None
     taken = ", ".join(f"{one.port}/{one.protocol}" for one in ports)
-    return _Found("host-ports", f"a daemon holds one of the host ports {taken} on every type that is large enough")
+    return _Found(
+        Obstacle.HOST_PORTS, f"a daemon holds one of the host ports {taken} on every type that is large enough"
+    )
 
 
 def _volumes(case: _Case) -> _Found | None:
     volumes, state = case.ticket.shape.volumes, case.state
     if state is not None and volumes.places and not any(state.asked(place) for place in volumes.places):
-        return _Found("volumes", f"its volumes can only be used where {_places(case)}, and the pool does not go there")
+        return _Found(
+            Obstacle.VOLUMES, f"its volumes can only be used where {_places(case)}, and the pool does not go there"
+        )
     counts: dict[str, int] = {}
     for driver, _ in volumes.attached:
         counts[driver] = counts.get(driver, 0) + 1
     if counts and not case.holding & case.index.attaching(counts):
-        return _Found("volumes", "would exceed volume limit for all instance type options")
+        return _Found(Obstacle.VOLUMES, "would exceed volume limit for all instance type options")
     inner = _in_each(_placed(case), (_no_type, _too_big, _ports)) if volumes.places else None
     if inner is None:
         return None
     reason = f"its volumes can only be used where {_places(case)}, and there it is refused: {inner.reason}"
-    return _Found("volumes", reason, inner.nearest)
+    return _Found(Obstacle.VOLUMES, reason, inner.nearest)
 
 
 def _places(case: _Case) -> str:
@@ -200,7 +207,7 @@ def _limits(case: _Case) -> _Found | None:
     if limit is None or limit.fitting(None, case.holding):
         return None
     left = ", ".join(f"{quantity_of(name, max(0, amount))} {name}" for name, amount in sorted(limit.left.items()))
-    return _Found("limits", f"all available instance types exceed limits for nodepool; {left} is left")
+    return _Found(Obstacle.LIMITS, f"all available instance types exceed limits for nodepool; {left} is left")
 
 
 def _min_values(case: _Case) -> _Found | None:
@@ -216,32 +223,33 @@ def _min_values(case: _Case) -> _Found | None:
         told = ", ".join(f"{key} wants {needed}" for key, needed in wanted)
         most = case.index.most_types
         return _Found(
-            "min-values", f"minValues requirement is not met by as many types as a claim names, {most}: {told}"
+            Obstacle.MIN_VALUES, f"minValues requirement is not met by as many types as a claim names, {most}: {told}"
         )
     counts = reached(case.index, state, types, wanted)
     short = ", ".join(f"{key} wants {needed}, {counts[key]} left" for key, needed in wanted if counts[key] < needed)
-    return _Found("min-values", f"minValues requirement is not met for label(s): {short}")
+    return _Found(Obstacle.MIN_VALUES, f"minValues requirement is not met for label(s): {short}")
 
 
 def _reserved(case: _Case) -> _Found | None:
     state = case.state
     if state is None or state.market & case.holding or not state.reserved.types:
         return None
-    return _Found("reservations", "every reservation that suits is full, and the pool may not buy anything else")
+    return _Found(Obstacle.RESERVATIONS, "every reservation that suits is full, and the pool may not buy anything else")
 
 
 def _topology(case: _Case) -> _Found | None:
     for key in case.ticket.bonds.ties:
         if case.ticket.bonds.allowed(key, case.ask.labels).impossible:
-            return _Found("topology", _told(case.ticket, key))
+            return _Found(Obstacle.TOPOLOGY, _told(case.ticket, key))
     found = _decided(case)
     if found is not None:
         return found
     for key in case.ticket.bonds.ties:
-        return _Found("topology", _told(case.ticket, key))
+        return _Found(Obstacle.TOPOLOGY, _told(case.ticket, key))
     for tie in (*case.ticket.bonds.hosts, *case.ticket.bonds.near_hosts):
         return _Found(
-            "topology", f"unsatisfiable topology constraint for {tie.group.key.kind.value}, key={tie.group.key.key}"
+            Obstacle.TOPOLOGY,
+            f"unsatisfiable topology constraint for {tie.group.key.kind.value}, key={tie.group.key.key}",
         )
     return None
 
@@ -253,7 +261,7 @@ def _decided(case: _Case) -> _Found | None:
     for key in case.ticket.bonds.ties:
         narrowed = [(value, one) for each in cases for value, one in _domains(each, key)]
         if not narrowed and cases:
-            return _Found("topology", _told(case.ticket, key))
+            return _Found(Obstacle.TOPOLOGY, _told(case.ticket, key))
         if len(narrowed) > _MOST_DOMAINS:
             return None
         cases = [one for _, one in narrowed]
@@ -329,4 +337,4 @@ def _judged(case: _Case) -> tuple[int, _Found]:
     stopped = [(progress + _PLACED, one) for progress, one in filter(None, later)]
     if len(stopped) == len(cases):
         return max(stopped, key=lambda each: each[0])
-    return len(RULES), _Found("crowded", "no new node may be opened for it, and none that is there has room")
+    return len(RULES), _Found(Obstacle.CROWDED, "no new node may be opened for it, and none that is there has room")

@@ -16,6 +16,7 @@ from dovetail.core.pods import Pod
 from dovetail.core.requirements import Requirements
 from dovetail.core.resources import EPHEMERAL_STORAGE, Resources
 from dovetail.core.scheduling.disks import GrownDisk, Growth
+from dovetail.core.scheduling.obstacles import Obstacle
 from dovetail.core.snapshot import Snapshot
 
 
@@ -99,7 +100,7 @@ class PoolRefusal:
     """Why one pool could not take a pod: a stable code, and the sentence."""
 
     pool: str
-    code: str
+    code: Obstacle
     reason: str
 
 
