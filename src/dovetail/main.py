@@ -8,13 +8,18 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
 
-from dovetail.cli import program
+from dovetail.cli.exits import Exit
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and say how it went; `dovetail.cli.exits` lists the codes."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    return program.run(arguments, program.Streams(*(_usable(one) for one in (sys.stdin, sys.stdout, sys.stderr))))
+    try:
+        from dovetail.cli import program  # takes a moment, in which somebody may press Ctrl-C
+
+        return program.run(arguments, program.Streams(*(_usable(one) for one in (sys.stdin, sys.stdout, sys.stderr))))
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
 
 
 def _usable(stream: TextIO | None) -> TextIO:

@@ -91,7 +91,7 @@ def test_it_serves_until_told_to_end_and_leaves_nothing_behind(tmp_path: Path) -
 
 def test_a_token_is_not_sent_in_the_clear_to_other_machines(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not a loopback address"):
-        Ran(tmp_path, "--no-tls", "--bind", "0.0.0.0").run()
+        Ran(tmp_path, "--no-tls", "--bind-address", "0.0.0.0").run()
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

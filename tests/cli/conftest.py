@@ -10,12 +10,9 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, settings
+from tests.listings import load_once
 
 from dovetail.main import main
-
-settings.register_profile("cli", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("cli")
 
 
 class Ran(NamedTuple):
@@ -35,6 +32,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def dovetail(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    monkeypatch.setattr("dovetail.clouds.load.load", load_once)
+
     def run(*words: str, stdin: str | None = None) -> Ran:
         if stdin is not None:
             monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))

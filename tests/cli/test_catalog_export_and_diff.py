@@ -16,7 +16,7 @@ from dovetail.core.errors import BadInput
 
 @pytest.mark.parametrize("cloud", ["gcp", "kwok"])
 def test_what_is_exported_lists_and_plans_the_same(dovetail, cloud):
-    assert dovetail("catalog", "export", "--cloud", cloud, "-o", "c.json").code == Exit.OK
+    assert dovetail("catalog", "export", "--cloud", cloud, "--to", "c.json").code == Exit.OK
     assert dovetail("catalog", "diff", cloud, "c.json", "--exit-code").out == "no differences\n"
     from_file = dovetail("catalog", "list", "--catalog", "c.json", "-o", "json").out
     assert from_file == dovetail("catalog", "list", "--cloud", cloud, "-o", "json").out
@@ -29,7 +29,7 @@ def test_an_export_has_labels_capacity_and_allocatable_for_others_to_read(doveta
 
 
 def test_kwoks_own_format_is_written_and_read(dovetail, tmp_path):
-    assert dovetail("catalog", "export", "--cloud", "kwok", "--format", "kwok", "-o", "k.json").code == Exit.OK
+    assert dovetail("catalog", "export", "--cloud", "kwok", "-o", "kwok", "--to", "k.json").code == Exit.OK
     first = json.loads((tmp_path / "k.json").read_text())[0]
     assert list(first) == ["name", "offerings", "architecture", "operatingSystems", "resources"]
     again = dovetail("catalog", "list", "--catalog", "k.json", "-o", "name").out
@@ -37,7 +37,7 @@ def test_kwoks_own_format_is_written_and_read(dovetail, tmp_path):
 
 
 def test_prices_go_out_as_csv_and_come_in_again(dovetail):
-    dovetail("catalog", "export", "--cloud", "kwok", "--format", "csv", "-o", "p.csv")
+    dovetail("catalog", "export", "--cloud", "kwok", "-o", "csv", "--to", "p.csv")
     ran = dovetail("catalog", "import", "p.csv", "--dry-run")
     assert ran.code == Exit.OK
     assert "read 288 prices" in ran.out  # 144 types, on demand and spot; one price in all zones is one row
@@ -49,7 +49,7 @@ def test_prices_go_out_as_csv_and_come_in_again(dovetail):
 def test_an_export_has_the_users_prices_in_it_and_gets_them_only_once(dovetail, tmp_path):
     (tmp_path / "p.csv").write_text("kind,instanceType,percent\ndiscount,*,50\n")
     dovetail("catalog", "import", "p.csv")
-    dovetail("catalog", "export", "--cloud", "kwok", "-o", "c.json")
+    dovetail("catalog", "export", "--cloud", "kwok", "--to", "c.json")
     halved = dovetail("catalog", "list", "--cloud", "kwok", "-o", "json").out
     assert dovetail("catalog", "list", "--catalog", "c.json", "-o", "json").out == halved
 
@@ -116,8 +116,8 @@ def test_regions_are_compared_by_list_price_as_their_zones_have_nothing_in_commo
 
 
 def test_a_truncated_catalogue_lists_what_is_left_and_says_so(dovetail, tmp_path):
-    for name, words in (("k.json", ("--format", "kwok")), ("c.json", ())):
-        dovetail("catalog", "export", "--cloud", "kwok", *words, "-o", name)
+    for name, words in (("k.json", ("-o", "kwok")), ("c.json", ())):
+        dovetail("catalog", "export", "--cloud", "kwok", *words, "--to", name)
         text = (tmp_path / name).read_text()
         (tmp_path / name).write_text(text[: len(text) * 2 // 3])
         ran = dovetail("catalog", "list", "--catalog", name, "-o", "name")
@@ -128,7 +128,7 @@ def test_a_truncated_catalogue_lists_what_is_left_and_says_so(dovetail, tmp_path
 
 
 def test_a_key_given_twice_in_a_types_file_costs_that_type(dovetail, tmp_path):
-    dovetail("catalog", "export", "--cloud", "kwok", "--format", "kwok", "-o", "k.json")
+    dovetail("catalog", "export", "--cloud", "kwok", "-o", "kwok", "--to", "k.json")
     text = (tmp_path / "k.json").read_text()
     (tmp_path / "k.json").write_text(text.replace('"Price":', '"Price": 1, "Price":', 1))
     ran = dovetail("catalog", "list", "--catalog", "k.json", "-o", "name")
@@ -154,7 +154,7 @@ def test_bytes_that_are_no_text_are_refused(dovetail, tmp_path):
 
 def test_an_export_that_cannot_be_written_is_said_and_leaves_nothing(dovetail, tmp_path):
     (tmp_path / "file").write_text("x")
-    ran = dovetail("catalog", "export", "--cloud", "kwok", "-o", "file/c.json")
+    ran = dovetail("catalog", "export", "--cloud", "kwok", "--to", "file/c.json")
     assert ran.code == Exit.BAD_INPUT
     assert "file/c.json: cannot be written" in ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

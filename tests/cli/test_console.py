@@ -57,7 +57,7 @@ def test_long_work_says_what_it_is_and_wipes_that_afterwards(monkeypatch: pytest
     err = Terminal()
     with console(io.StringIO(), err).doing("reading"):
         assert err.flushed.wait(30)
-    assert err.getvalue() == "reading …\r\x1b[K"
+    assert err.getvalue() == "reading …\r         \r"
 
 
 def test_nobody_is_told_of_long_work_in_a_pipe(monkeypatch: pytest.MonkeyPatch):

@@ -310,7 +310,7 @@ def test_kinds_nobody_plans_are_skipped_with_a_count(dovetail, world):
         (("-f", "world.yaml", "--catalog", "none.json"), "none.json: cannot be read"),
         (("-f", "world.yaml", "--cloud", "aws", "--region", "mars-1"), "mars-1"),
         (("-f", "world.yaml", "--scheduler-config", "none.yaml"), "none.yaml: cannot be read"),
-        (("-f", "world.yaml", "--preference-policy", "Maybe"), "invalid choice"),
+        (("-f", "world.yaml", "--preference-policy", "Maybe"), "'Maybe' is none of Respect, Ignore"),
     ],
 )
 def test_bad_input_exits_with_two(dovetail, world, words, told):

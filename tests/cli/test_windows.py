@@ -130,7 +130,9 @@ def test_repair_is_not_held_back_by_windows_that_do_not_name_it(preview):
 
 
 def test_one_pool_of_many(preview):
-    assert [one["nodePool"] for one in preview(pool("a"), pool("b"), flags=(*MONDAY, "--pool", "b"))["pools"]] == ["b"]
+    assert [one["nodePool"] for one in preview(pool("a"), pool("b"), flags=(*MONDAY, "--nodepool", "b"))["pools"]] == [
+        "b"
+    ]
 
 
 def test_no_pools_is_no_fault(dovetail, world):
@@ -146,7 +148,7 @@ def test_no_pools_is_no_fault(dovetail, world):
         (("--next", "0d"), "is not between a moment and 92 days"),
         (("--next", "365d"), "is not between a moment and 92 days"),
         (("--timezone", "Mars/Olympus"), "is no time zone"),
-        (("--pool", "c"), "there is no NodePool 'c' here; there are general"),
+        (("--nodepool", "c"), "there is no NodePool 'c' here; there are general"),
     ],
 )
 def test_what_cannot_be_drawn_says_why(dovetail, world, flags, told):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.core.pods import Pod, Shape
+from dovetail.core.scheduling.obstacles import Obstacle
 from dovetail.core.scheduling.problem import Plan, PoolRefusal, Refused
 from dovetail.views import plan, plan_difference
 from dovetail.views.paint import Style
@@ -10,7 +11,7 @@ from dovetail.views.plan import Planning
 
 
 def waiting(*names: str, reason: str = "too big") -> Refused:
-    pools = (PoolRefusal("a", "resources", reason), PoolRefusal("b", "taints", "tainted"))
+    pools = (PoolRefusal("a", Obstacle.RESOURCES, reason), PoolRefusal("b", Obstacle.TAINTS, "tainted"))
     return Refused(tuple(Pod(name, Shape()) for name in names), f"a: {reason}", pools, "nearly")
 
 

@@ -40,8 +40,14 @@ def test_prose_wraps_before_a_column_is_given_up():
     assert text.splitlines()[1:] == ["cpu   six percent of the first", "      core and one of the second"]
 
 
-def test_what_cannot_wrap_and_is_too_wide_is_cut_with_an_ellipsis():
-    assert "…" in render([Column("RULE", prose=True)], [["a" * 60]], 30) or "a" * 22 in render([NAME], [["a" * 22]], 10)
+def test_where_no_column_can_go_words_wrap_and_keep_their_indentation():
+    columns = [Column("  NODE"), Column("TYPE"), PRICE]
+    text = render(columns, [["  general-1", "m6i.24xlarge", "1000.25"]], 29)
+    assert text.splitlines() == ["  NODE     TYPE         PRICE", "  general  m6i.24xla  1000.25", "  -1       rge"]
+
+
+def test_a_number_stays_whole_however_narrow_the_table():
+    assert "1000000.25" in render([NAME, PRICE], [["a" * 22, "1000000.25"]], 5)
 
 
 def test_colour_does_not_change_how_wide_anything_is():

@@ -11,27 +11,34 @@ import shlex
 import signal
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import AsyncIterator, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.api import documents
-from dovetail.cli import files
+from dovetail.cli import extras, files
+from dovetail.cli import flags as shared
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
+from dovetail.cli.output import structured
 from dovetail.core.errors import BadField, BadInput, BadValue
 
 if TYPE_CHECKING:
     from dovetail.apiserver.server import EmbeddedServer
 
-#: Not everybody who plans needs a server; what only the server needs is an extra.
-_NEEDED: Final = ("cel", "cryptography")
 _DEFINITION: Final = "CustomResourceDefinition"
+EXAMPLES: Final = (
+    ("dovetail apiserver --fake-kubelet --kubeconfig first.kubeconfig", "a cluster to try things on; Ctrl-C ends it"),
+    ("dovetail apiserver --port 8443 -o json", "tell a script where it is"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="where to listen (default: any free port)")
-    parser.add_argument("--bind", default="127.0.0.1", metavar="ADDRESS", help="on which address (default 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=_port, default=0, metavar="PORT", help="where to listen (default: any free port)"
+    )
+    parser.add_argument(
+        "--bind-address", default="127.0.0.1", metavar="HOST", help="where to listen (default 127.0.0.1)"
+    )
     parser.add_argument("--no-tls", action="store_true", help="plain HTTP; only on a loopback address")
     parser.add_argument("--kubeconfig", metavar="FILE", help="where to write how to reach it (default: in your data)")
     parser.add_argument("--no-controllers", action="store_true", help="nothing happens by itself: no scheduler either")
@@ -42,14 +49,15 @@ def configure(parser: ArgumentParser) -> None:
         "--crds", metavar="PATH", action="append", default=[], help="further definitions to install (repeatable)"
     )
     parser.add_argument("--no-crds", action="store_true", help="do not install dovetail's own definitions")
+    shared.add_output(parser, ("text", "json"))
 
 
 def run(flags: Namespace, console: Console) -> int:
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise BadInput(f"{', '.join(missing)} is not installed; run: pip install 'dovetail[apiserver]'")
-    if flags.no_tls and not _is_loopback(flags.bind):
-        raise BadValue(f"{flags.bind} is not a loopback address; the token would be readable on the way").at("--no-tls")
+    extras.need_server()
+    if flags.no_tls and not _is_loopback(flags.bind_address):
+        raise BadValue(f"{flags.bind_address} is not a loopback address; the token would be readable on the way").at(
+            "--no-tls"
+        )
     definitions = _definitions(flags, console)
     path = Path(flags.kubeconfig or os.path.join(console.settings.data_dir, "apiserver.kubeconfig"))
     asyncio.run(_serve(flags, console, definitions, path))
@@ -91,7 +99,7 @@ async def _listening(flags: Namespace) -> AsyncIterator[EmbeddedServer]:
     from dovetail.apiserver.server import EmbeddedServer, Options
 
     options = Options(
-        host=flags.bind,
+        host=flags.bind_address,
         port=flags.port,
         tls=not flags.no_tls,
         controllers=not flags.no_controllers,
@@ -102,7 +110,7 @@ async def _listening(flags: Namespace) -> AsyncIterator[EmbeddedServer]:
             server = await opened.enter_async_context(EmbeddedServer(options))
         except OSError as problem:
             why = problem.strerror or str(problem)
-            raise BadInput(f"cannot listen on {flags.bind}, port {flags.port}: {why}") from None
+            raise BadInput(f"cannot listen on {flags.bind_address}, port {flags.port}: {why}") from None
         yield server
 
 
@@ -118,12 +126,15 @@ def _install(server: EmbeddedServer, definitions: list[dict[str, Any]]) -> None:
 
 
 def _tell(console: Console, flags: Namespace, url: str, path: Path) -> None:
-    console.write(f"serving {url}, until you press Ctrl-C")
-    console.write(f"kubeconfig {path}\n\n")
-    console.write(f"  export KUBECONFIG={shlex.quote(str(path))}\n  kubectl get nodes")
+    if flags.output == "json":
+        structured({"url": url, "kubeconfig": str(path)}, "json", console)
+    else:
+        console.write(f"serving {url}, until you press Ctrl-C")
+        console.write(f"kubeconfig {path}\n\n")
+        console.write(f"  export KUBECONFIG={shlex.quote(str(path))}\n  kubectl get nodes")
     console.flush()
-    if not _is_loopback(flags.bind):
-        console.note(f"{flags.bind} can be reached from elsewhere; whoever has the token may do everything")
+    if not _is_loopback(flags.bind_address):
+        console.note(f"{flags.bind_address} can be reached from elsewhere; whoever has the token may do everything")
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,23 +16,23 @@ from dovetail.core.errors import BadField, BadInput
 if TYPE_CHECKING:
     from dovetail.clouds.aws.policy import Scope
 
-_EXAMPLES: Final = """\
-examples:
-  dovetail aws policy --cluster prod                                        everything, as JSON for IAM
-  dovetail aws policy --cluster prod --account 123456789012 --region eu-west-1 --role prod-nodes
-                                                                            bound to one account, region and role
-  dovetail aws policy --cluster prod --queue prod -f nodeclasses.yaml       only what these node classes need
-  dovetail aws policy --cluster prod -o table                               the same, and why
-
-  aws iam create-policy --policy-name dovetail-prod \\
-      --policy-document "$(dovetail aws policy --cluster prod --queue prod)"
-"""
 _PARTITIONS: Final = ("aws", "aws-cn", "aws-us-gov")
+EXAMPLES: Final = (
+    ("dovetail aws policy --cluster prod", "everything but the queue and zonal shifts, as JSON for IAM"),
+    (
+        "dovetail aws policy --cluster prod --account 123456789012 --region eu-west-1 --role prod-nodes",
+        "bound to one account, region and role",
+    ),
+    ("dovetail aws policy --cluster prod --queue prod -f nodeclasses.yaml", "only what these node classes need"),
+    ("dovetail aws policy --cluster prod -o table", "what it allows, and why"),
+    (
+        'aws iam create-policy --policy-name dovetail-prod --policy-document "$(dovetail aws policy --cluster prod)"',
+        "let the controller have it",
+    ),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     where = parser.add_argument_group("whose, and where; what is left out is any")
     where.add_argument(
         "--cluster", type=_matching("0-9A-Za-z_-"), metavar="NAME", required=True, help="the EKS cluster"
@@ -67,7 +67,7 @@ def run(flags: Namespace, console: Console) -> int:
 
     columns = (Column("RIGHT"), Column("ACTIONS", prose=True), Column("FOR"), Column("WHY", prose=True, rank=1))
     rows = [(one.sid, " ".join(one.actions), one.feature, one.why) for one in policy.rights(scope.features)]
-    console.write(render(columns, rows, console.width))
+    console.show(render(columns, rows, console.width))
     return Exit.OK
 
 

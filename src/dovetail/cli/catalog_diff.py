@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import flags, listings, opened, output, stored_prices
 from dovetail.cli.console import Console
@@ -15,6 +16,10 @@ from dovetail.views import difference
 from dovetail.views.type_list import Listed
 
 _WORD = "a cloud (aws), a cloud's region (aws:eu-west-1), or a catalogue file"
+EXAMPLES: Final = (
+    ("dovetail catalog diff aws:us-east-1 aws:eu-west-1", "two regions"),
+    ("dovetail catalog diff before.json aws --exit-code", "a file and today; exits with 1 if they differ"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -32,7 +37,7 @@ def run(found: Namespace, console: Console) -> int:
     changes = difference.compare(old, new, same_place=same)
     match found.output:
         case "table":
-            console.write(difference.text(changes, console.width, console.paint))
+            console.show(difference.text(changes, console.width, console.paint))
         case "csv":
             output.csv_table(difference.CSV_COLUMNS, difference.csv_rows(changes), console)
         case other:

@@ -6,6 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from dovetail.api import catalog_export, price_book
 from dovetail.cli import files, flags, listings, opened, output
@@ -16,15 +17,16 @@ from dovetail.core import labels
 from dovetail.core.catalog.prices import Price, dollars
 from dovetail.core.nodepools import NodePool
 
+EXAMPLES: Final = (
+    ("dovetail catalog export --cloud aws --to aws.json", "everything, read back with --catalog aws.json"),
+    ("dovetail catalog export --cloud aws --output csv --to prices.csv", "prices, in the columns of catalog import"),
+    ("dovetail catalog export --cloud kwok --output kwok", "instance types as the kwok provider reads them"),
+)
+
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--format",
-        choices=("dovetail", "kwok", "csv"),
-        default="dovetail",
-        help="dovetail: everything, read back with --catalog; kwok: that provider's instance types; csv: prices",
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", default=files.STDIN, help="where to (default: stdout)")
+    flags.add_output(parser, tuple(_FORMATS))
+    flags.add_destination(parser)
     flags.add_place(parser)
 
 
@@ -33,13 +35,13 @@ def run(found: Namespace, console: Console) -> int:
         listing = listings.named(found, console)
         pool = NodePool("default", opened.NODE_CLASSES[listing.cloud])
         shelf = opened.joined(listing, pool, opened.book_for(found, console), console)
-    parts = _FORMATS[found.format](shelf)
-    if found.output == files.STDIN:
+    parts = _FORMATS[found.output](shelf)
+    if found.to in (None, files.STDIN):
         for part in parts:
             console.write(part)
         return Exit.OK
-    files.write_whole(found.output, parts)
-    console.note(f"wrote {len(shelf.catalog)} types to {found.output}")
+    files.write_whole(found.to, parts)
+    console.note(f"wrote {len(shelf.catalog)} types to {found.to}")
     return Exit.OK
 
 
@@ -88,4 +90,5 @@ def _priced(price: Price) -> list[str]:
     return [dollars(price.nanodollars), "", "", about.currency, about.as_of or "", said]
 
 
-_FORMATS = {"dovetail": _ours, "kwok": _kwok, "csv": _csv}
+#: json: everything, read back with --catalog; kwok: that provider's instance types; csv: prices.
+_FORMATS = {"json": _ours, "kwok": _kwok, "csv": _csv}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.api.price_book import BookRead
 from dovetail.cli import flags, output, stored_prices
@@ -11,10 +12,16 @@ from dovetail.cli.exits import Exit
 from dovetail.core.catalog.pricebook import EMPTY_BOOK, PriceBook
 from dovetail.core.errors import BadInput
 
+EXAMPLES: Final = (
+    ("dovetail catalog import prices.csv --dry-run", "check a price list"),
+    ("dovetail catalog import prices.csv", "keep it: every command reckons with it from now on"),
+    ("dovetail catalog import --clear", "forget all of it"),
+)
+
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="*", help="CSV, JSON or YAML; - is CSV on stdin")
-    parser.add_argument("--dry-run", action="store_true", help="check and count, keep nothing")
+    parser.add_argument("--dry-run", action="store_true", help="check and count, but change nothing")
     parser.add_argument("--keep-going", action="store_true", help="keep the good rows of a file that has bad ones")
     parser.add_argument("--clear", action="store_true", help="forget everything imported before")
     flags.add_output(parser, ("table", "json", "yaml"))
@@ -50,13 +57,13 @@ def _tell(found: Namespace, read_books: list[PriceBook], after: PriceBook, refus
         output.structured(value, found.output, to)
         return
     if found.files:
-        to.write(f"read {_phrase(told)}")
+        to.show(f"read {_phrase(told)}")
     if refused:
-        to.write("kept nothing, because some rows are wrong; mend them, or add --keep-going to keep the others")
+        to.show("kept nothing, because some rows are wrong; mend them, or add --keep-going to keep the others")
     elif found.dry_run:
-        to.write(f"a dry run: the book would hold {_phrase(_counts([after]))}")
+        to.show(f"a dry run: the book would hold {_phrase(_counts([after]))}")
     else:
-        to.write(f"the book holds {_phrase(_counts([after]))}: {stored_prices.path(to)}")
+        to.show(f"the book holds {_phrase(_counts([after]))}: {stored_prices.path(to)}")
 
 
 def _counts(books: list[PriceBook]) -> dict[str, int]:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import filters, flags, opened, output
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.views import type_list
+
+EXAMPLES: Final = (
+    ("dovetail catalog list --cloud aws --region eu-west-1 --sort price --limit 5", "the cheapest five there"),
+    (
+        "dovetail catalog list -l 'kubernetes.io/arch=arm64' --capacity-type spot --max-price 0.05",
+        "what may be had for so little",
+    ),
+    ("dovetail catalog list -f nodepools.yaml --nodepool web -o csv", "what one NodePool may buy, for a spreadsheet"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,7 +36,7 @@ def run(found: Namespace, console: Console) -> int:
         case "table" if not entries:
             console.note(f"none of the {len(shelf.catalog)} types fits")
         case "table":
-            console.write(type_list.table(entries, console.today, console.width, console.paint))
+            console.show(type_list.table(entries, console.today, console.width, console.paint))
         case "name":
             console.write("".join(f"{one.name}\n" for one in entries))
         case "csv":

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import flags, one_type, opened, output
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.views import type_list, type_page
+
+EXAMPLES: Final = (
+    ("dovetail catalog show m6i.4xlarge", "zones, prices, labels"),
+    ("dovetail catalog show Standard_D4s_v5 --cloud azure -o json", "a size of Azure, for programs"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -22,7 +28,7 @@ def run(found: Namespace, console: Console) -> int:
     page = one_type.page(opened.open_catalog(found, console), found.type)
     match found.output:
         case "table":
-            console.write(type_page.text(page, console.today, console.width, console.paint))
+            console.show(type_page.text(page, console.today, console.width, console.paint))
         case "csv":
             output.csv_table(type_list.CSV_COLUMNS, type_list.csv_rows([page.listed]), console)
         case other:

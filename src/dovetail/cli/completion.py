@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dovetail import settings
 from dovetail.cli import verbs
@@ -17,6 +17,13 @@ class _Flag(NamedTuple):
     choices: tuple[str, ...]
     takes_value: bool
     help: str
+
+
+EXAMPLES: Final = (
+    ("dovetail completion bash", "for bash: source <(dovetail completion bash)"),
+    ("dovetail completion zsh", "for zsh: source <(dovetail completion zsh), after compinit"),
+    ("dovetail completion fish", "for fish: dovetail completion fish | source"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -59,28 +66,30 @@ def _second_words(first: str) -> list[str]:
 
 
 def _bash() -> str:
+    """A function that finds the verb among the words before the cursor, whatever flags stand between."""
     lines = [
         "_dovetail() {",
-        '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words',
-        '  case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in',
+        '  local word="${COMP_WORDS[$COMP_CWORD]}" before="${COMP_WORDS[$((COMP_CWORD - 1))]}"',
+        '  local offered="" first="" second="" at=1',
+        '  while [ "$at" -lt "$COMP_CWORD" ]; do',
+        '    case "${COMP_WORDS[$at]}" in',
+        f"      {'|'.join(sorted(settings.FLAGS_WITH_VALUE))}) at=$((at + 1)) ;;",
+        "      -*) ;;",
+        '      *) if [ -z "$first" ]; then first="${COMP_WORDS[$at]}"',
+        '         elif [ -z "$second" ]; then second="${COMP_WORDS[$at]}"; fi ;;',
+        "    esac",
+        "    at=$((at + 1))",
+        "  done",
+        '  case "$first $second" in',
+        f'    " ") offered="{" ".join(_first_words())}" ;;',
+        *(f'    "{group} ") offered="{" ".join(_second_words(group))}" ;;' for group in verbs.GROUPS),
     ]
     for verb in verbs.VERBS:
-        pattern = " ".join(verb.words) if len(verb.words) > 1 else f"{verb.words[0]} *"
-        lines += [f"    {_bash_pattern(pattern)})", *_bash_verb(verb), "      ;;"]
-    lines.append("  esac")
-    lines.append('  if [ "$COMP_CWORD" -eq 1 ]; then words="' + " ".join(_first_words()) + '"; fi')
-    lines += [
-        f'  if [ "$COMP_CWORD" -eq 2 ] && [ "${{COMP_WORDS[1]}}" = {group} ]; then words="{" ".join(seconds)}"; fi'
-        for group in verbs.GROUPS
-        if (seconds := _second_words(group))
-    ]
-    lines += ['  COMPREPLY=($(compgen -W "$words" -- "$word"))', "}"]
+        pattern = f'"{" ".join(verb.words)}"' if len(verb.words) > 1 else f'"{verb.words[0]} "*'
+        lines += [f"    {pattern})", *_bash_verb(verb), "      ;;"]
+    lines += ["  esac", '  COMPREPLY=($(compgen -W "$offered" -- "$word"))', "}"]
     lines.append("complete -o default -F _dovetail dovetail")
     return "\n".join(lines) + "\n"
-
-
-def _bash_pattern(pattern: str) -> str:
-    return pattern.replace(" ", '" "') if "*" in pattern else f'"{pattern}"'
 
 
 def _bash_verb(verb: verbs.Verb) -> Iterator[str]:
@@ -88,13 +97,13 @@ def _bash_verb(verb: verbs.Verb) -> Iterator[str]:
     yield '      case "$before" in'
     for flag in found:
         if flag.names and flag.choices:
-            yield f'        {"|".join(flag.names)}) words="{" ".join(flag.choices)}" ;;'
+            yield f'        {"|".join(flag.names)}) offered="{" ".join(flag.choices)}" ;;'
     values = "|".join(name for flag in found if flag.takes_value and not flag.choices for name in flag.names)
     if values:
         yield f"        {values}) return ;;"
     offered = [name for flag in found for name in flag.names]
     offered += [choice for flag in found if not flag.names for choice in flag.choices]
-    yield f'        *) words="{" ".join(offered)}" ;;'
+    yield f'        *) offered="{" ".join(offered)}" ;;'
     yield "      esac"
 
 

@@ -51,6 +51,17 @@ class Console:
     def write(self, text: str) -> None:
         self._streams.stdout.write(text if text.endswith("\n") or not text else text + "\n")
 
+    def show(self, text: str) -> None:
+        """What people read: fitted to the terminal, where there is one."""
+        from dovetail.views.lines import fitted  # who never shows anything need not load it
+
+        self.write(fitted(text, self.width))
+
+    @property
+    def out(self) -> TextIO:
+        """Where results go, for a verb that draws on a terminal itself."""
+        return self._streams.stdout
+
     def flush(self) -> None:
         """Let out what was written; for a verb that goes on after it has spoken."""
         self._streams.stdout.flush()
@@ -80,10 +91,11 @@ class Console:
             yield
             return
         said = threading.Event()
+        doing = f"{what} …"
 
         def say() -> None:
             said.set()
-            self._streams.stderr.write(f"{what} …")
+            self._streams.stderr.write(doing)
             self._streams.stderr.flush()
 
         timer = threading.Timer(_PATIENCE_SECONDS, say)
@@ -94,7 +106,8 @@ class Console:
         finally:
             timer.cancel()
             if said.is_set():
-                self._streams.stderr.write("\r\x1b[K")
+                # Spaces, since not every terminal knows how to wipe a line.
+                self._streams.stderr.write(f"\r{' ' * len(doing)}\r")
 
 
 def _one_line(text: str) -> str:

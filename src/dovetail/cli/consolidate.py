@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import disrupting, flags, output, planned
 from dovetail.cli.console import Console
@@ -14,6 +15,15 @@ from dovetail.core.disruption import rollouts
 from dovetail.core.errors import BadInput
 from dovetail.views import consolidation, consolidation_text
 from dovetail.views.consolidation import Compared, Page
+
+EXAMPLES: Final = (
+    ("dovetail consolidate --plan --context production", "what would be given up now, and why the rest stays"),
+    ("dovetail consolidate --plan -f world.json --payback 0s,30m,2h", "compare payback times on a dump"),
+    (
+        "dovetail consolidate --plan -f world.json --now 2026-11-15T20:00:00Z -o json",
+        "as if it were then, for programs",
+    ),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,7 +55,7 @@ def run(found: Namespace, console: Console) -> int:
     one = page(disrupting.decided(found, found.file, console), found.payback)
     match found.output:
         case "table":
-            console.write(consolidation_text.text(one, console.width, console.paint))
+            console.show(consolidation_text.text(one, console.width, console.paint))
         case other:
             output.structured(consolidation.wire(one), other, console)
     return Exit.OK

@@ -5,19 +5,30 @@ from __future__ import annotations
 import secrets
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
 from dovetail.api import anonymous, documents
 from dovetail.api.anonymous import Names
 from dovetail.cli import files, live
+from dovetail.cli import flags as shared
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
+
+EXAMPLES: Final = (
+    ("dovetail dump --context production --to world.json", "then: dovetail plan -f world.json"),
+    (
+        "dovetail dump --context production --anonymize --to world.json",
+        "without names and images, fit to be sent to others",
+    ),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
     live.add_flags(parser)
-    parser.add_argument("-O", "--to", metavar="FILE", default="-", help="where to write it (default: stdout)")
+    shared.add_output(parser, ("json",))
+    shared.add_destination(parser)
     parser.add_argument(
         "--anonymize", action="store_true", help="without names, images, commands and addresses: fit to be sent to us"
     )
@@ -28,7 +39,7 @@ def run(flags: Namespace, console: Console) -> int:
         # Templates are full of their owner's own words, keys and addresses: nobody could take them all out.
         lists = live.read(flags, console, drawn_on=() if flags.anonymize else live.MACHINE_KINDS)
     names = Names(secrets.token_bytes(32)) if flags.anonymize else None
-    if flags.to == files.STDIN:
+    if flags.to in (None, files.STDIN):
         for line in _lines(lists, names):
             console.write_part(line)
     else:

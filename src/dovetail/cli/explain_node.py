@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Final
 
 from dovetail.cli import disrupting, flags, output, planned
 from dovetail.cli.console import Console
@@ -19,6 +20,11 @@ from dovetail.core.scheduling.disks import GrownDisk
 from dovetail.core.scheduling.problem import Claim
 from dovetail.views import whereabouts
 from dovetail.views.whereabouts import Fate, NodePage
+
+EXAMPLES: Final = (
+    ("dovetail explain node general-1 --context production", "of a live cluster, which is only read"),
+    ("dovetail explain node general-1 -f world.json --now 2026-11-15T20:00:00Z", "of a dump, as if it were then"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -36,7 +42,7 @@ def run(found: Namespace, console: Console) -> int:
         one = replace(one, fate=_fate(disrupting.judged(posed, found, console).decided, one.name))
     match found.output:
         case "table":
-            console.write(whereabouts.node_text(one, console.width, console.paint))
+            console.show(whereabouts.node_text(one, console.width, console.paint))
         case other:
             output.structured(whereabouts.node_wire(one), other, console)
     return Exit.OK

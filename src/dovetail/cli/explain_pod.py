@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
 
 from dovetail.cli import flags, output, planned
 from dovetail.cli.console import Console
@@ -19,6 +20,11 @@ from dovetail.core.scheduling.problem import Claim
 from dovetail.views import whereabouts
 from dovetail.views.whereabouts import PodPage, Removed
 
+EXAMPLES: Final = (
+    ("dovetail explain pod web-0 -f shop.yaml", "of manifests"),
+    ("dovetail explain pod shop/web-0 --context production", "of a live cluster, which is only read"),
+)
+
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("pod", metavar="NAME", help="a pod of the files, by name or namespace/name")
@@ -32,7 +38,7 @@ def run(found: Namespace, console: Console) -> int:
     one = page(done, found.pod)
     match found.output:
         case "table":
-            console.write(whereabouts.pod_text(one, console.paint))
+            console.show(whereabouts.pod_text(one, console.paint))
         case other:
             output.structured(whereabouts.pod_wire(one), other, console)
     return Exit.PENDING if one.refused is not None else Exit.OK

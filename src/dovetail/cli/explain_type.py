@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import flags, one_type, opened, output
 from dovetail.cli.console import Console
@@ -10,6 +11,10 @@ from dovetail.cli.exits import Exit
 from dovetail.views import reckoning
 
 _CSV_COLUMNS = ("resource", "stage", "sign", "amount", "leaves", "rule", "source")
+EXAMPLES: Final = (
+    ("dovetail explain type m6i.4xlarge", "how its allocatable comes about, term by term"),
+    ("dovetail explain type n2-standard-4 --cloud gcp --reserve-strategy gke --max-pods 110", "with other settings"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -27,7 +32,7 @@ def run(found: Namespace, console: Console) -> int:
     sums = reckoning.sums(one_type.ledger(shelf, name), one_type.overlaid_terms(shelf, name))
     match found.output:
         case "table":
-            console.write(reckoning.text(page, sums, console.today, console.width, console.paint))
+            console.show(reckoning.text(page, sums, console.today, console.width, console.paint))
         case "csv":
             terms = [reckoning.term_wire(one.resource, line) for one in sums for line in one.lines]
             output.csv_table(_CSV_COLUMNS, [[term[key] for key in _CSV_COLUMNS] for term in terms], console)

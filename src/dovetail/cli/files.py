@@ -114,4 +114,17 @@ def write_whole(name: str, parts: Iterable[str], mode: int = 0o666) -> None:
 
 
 def cannot(what: str, name: str, problem: OSError) -> BadField:
-    return BadField(Place(name), f"cannot {what}: {(problem.strerror or str(problem)).lower()}")
+    hint = _near(name) if isinstance(problem, FileNotFoundError) else ""
+    return BadField(Place(name), f"cannot {what}: {(problem.strerror or str(problem)).lower()}{hint}")
+
+
+def _near(name: str) -> str:
+    """What somebody may have meant who named a file that is not there."""
+    from difflib import get_close_matches  # only who mistyped waits for it
+
+    path = Path(name)
+    with suppress(OSError):
+        beside = [one.name for one in path.parent.iterdir()]
+        if found := get_close_matches(path.name, beside, 1, 0.6):
+            return f"; did you mean {path.with_name(found[0])}?"
+    return "; name a file or directory that is there, or - for stdin"

@@ -55,6 +55,11 @@ def add_output(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", choices=formats, default=formats[0], help=f"format (default {formats[0]})")
 
 
+def add_destination(parser: argparse.ArgumentParser, default: str = "stdout") -> None:
+    """Where a verb that makes a file puts it; `-` is stdout."""
+    parser.add_argument("-O", "--to", metavar="FILE", help=f"where to write it, - for stdout (default: {default})")
+
+
 def count(text: str) -> int:
     """A whole number, 0 or more."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.console import Console
@@ -18,22 +18,18 @@ if TYPE_CHECKING:
     from dovetail.handler.process import Choices
     from dovetail.kube.config import ClusterConfig
 
-_EXAMPLES: Final = """\
-examples:
-  dovetail handler --node-name "$NODE_NAME"                          in a pod, on the cloud the Node names
-  dovetail handler --node-name n1 --cloud gcp --dry-run              see notices, change nothing
-  dovetail handler --node-name n1 --on-rebalance drain               leave before the interruption comes
-  dovetail handler --node-name n1 --cloud aws \\
-      --metadata-url http://127.0.0.1:1338 --kubeconfig ~/.kube/config   against a mock, from a desk
-
+EXAMPLES: Final = (
+    ('dovetail handler --node-name "$NODE_NAME"', "in a pod, on the cloud the Node names"),
+    ("dovetail handler --node-name n1 --cloud gcp --dry-run", "see notices, change nothing"),
+    ("dovetail handler --node-name n1 --on-rebalance drain", "leave before the interruption comes"),
+    ("dovetail handler --node-name n1 --cloud aws --metadata-url http://127.0.0.1:1338", "against a mock, from a desk"),
+)
+NOTES: Final = """\
 It runs until it is told to stop (SIGTERM or Ctrl-C) and exits with 0. `dovetail install --handler` puts it on every
-node with the label cluster.x-k8s.io/interruptible.
-"""
+node with the label cluster.x-k8s.io/interruptible."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     settings.add_flags(parser)
 
 

@@ -27,10 +27,18 @@ _IMAGE: Final = f"dovetail:{__version__}"
 #: Under which name the server keeps what is ours.
 _MANAGER: Final = "dovetail-install"
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+EXAMPLES: Final = (
+    ("dovetail install --dry-run", "print everything; no cluster is needed"),
+    ("dovetail install --cloud aws --image example.com/dovetail:0.1.0", "apply it to kubectl's current cluster"),
+    ("dovetail install --skip-crds -n karpenter", "beside Karpenter, with its definitions"),
+    ("dovetail install --machines aws --core own", "what looks after Cluster API machines, instead"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="print everything, touch nothing; no cluster is needed")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print everything, but change nothing; no cluster is needed"
+    )
     parser.add_argument("--cloud", choices=CLOUDS, default=CLOUDS[0], help=f"whose machines (default {CLOUDS[0]})")
     parser.add_argument("--image", type=_image, metavar="IMAGE", default=_IMAGE, help=f"default {_IMAGE}")
     where = parser.add_argument_group("where to")
@@ -109,7 +117,10 @@ def _install(objects: list[Object], flags: Namespace, console: Console) -> None:
         with console.doing("applying"):
             asyncio.run(_apply(objects, flags, console, applied))
     finally:
-        console.write("".join(f"{one} applied\n" for one in applied))
+        if flags.output == "json":
+            structured({"applied": applied}, "json", console)
+        else:
+            console.write("".join(f"{one} applied\n" for one in applied))
 
 
 async def _apply(objects: list[Object], flags: Namespace, console: Console, applied: list[str]) -> None:

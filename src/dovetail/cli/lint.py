@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime, time
+from typing import Final
 
 from dovetail import __version__
 from dovetail.api import documents, dumps
@@ -18,6 +19,11 @@ from dovetail.core.machines import pricing
 from dovetail.core.machines.pricing import Group, Rates
 from dovetail.views import findings
 from dovetail.views.findings import Finding, Level
+
+EXAMPLES: Final = (
+    ("dovetail lint -f manifests", "what in a directory will not do what you meant"),
+    ("dovetail lint -f nodepools.yaml -o sarif", "for a code host, which shows findings beside the lines"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -36,10 +42,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(found: Namespace, console: Console) -> int:
     if not found.file:
         raise BadInput("name at least one file or directory with -f, or - for stdin")
-    told = sorted(_found(found, console), key=lambda one: one.order)
+    with console.doing("reading the files"):
+        told = sorted(_found(found, console), key=lambda one: one.order)
     match found.output:
         case "table":
-            console.write(findings.text(told, console.paint))
+            console.show(findings.text(told, console.paint))
         case "sarif":
             output.structured(findings.sarif(told, lint_rules.RULES, __version__), "json", console)
         case other:

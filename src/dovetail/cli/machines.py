@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from dovetail.cli.console import Console
@@ -20,22 +20,19 @@ if TYPE_CHECKING:
     from dovetail.kube.config import ClusterConfig
     from dovetail.settings.machines import MachineSettings
 
-_EXAMPLES: Final = """\
-examples:
-  dovetail machines --cloud aws --aws-region eu-west-1     AWSMachines, with whichever core is installed
-  dovetail machines --cloud gcp --core upstream            GCPMachines; Cluster API's controllers do the rest
-  dovetail machines --cloud azure --azure-subscription ID  AzureMachines
-  dovetail machines --cloud sim --core own                 no cloud: instances in memory, to try things on
-
-One process looks after one cloud; for two clouds run two. It runs until it is told to stop (SIGTERM or Ctrl-C), gives
-its lease back and exits with 0. `dovetail install --machines CLOUD` puts it into a cluster.
-"""
 _log: Final = logging.getLogger("dovetail.cli.machines")
+EXAMPLES: Final = (
+    ("dovetail machines --cloud aws --aws-region eu-west-1", "AWSMachines, with whichever core is installed"),
+    ("dovetail machines --cloud gcp --core upstream", "GCPMachines; Cluster API's controllers do the rest"),
+    ("dovetail machines --cloud azure --azure-subscription ID", "AzureMachines"),
+    ("dovetail machines --cloud sim --core own", "no cloud: instances in memory, to try things on"),
+)
+NOTES: Final = """\
+One process looks after one cloud; for two clouds run two. It runs until it is told to stop (SIGTERM or Ctrl-C), gives
+its lease back and exits with 0. `dovetail install --machines CLOUD` puts it into a cluster."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     settings.add_flags(parser)
 
 

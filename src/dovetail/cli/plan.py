@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Final
 
 from dovetail.cli import flags, output, planned
 from dovetail.cli.console import Console
@@ -11,6 +12,14 @@ from dovetail.cli.planned import Planned
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.views import buffers, plan, plan_difference
 from dovetail.views.plan import Planning
+
+EXAMPLES: Final = (
+    ("dovetail plan -f shop.yaml", "the nodes it would buy for these manifests, and what waits and why"),
+    ("dovetail plan --context production", "the same for the pods that wait in a live cluster, which is only read"),
+    ("dovetail plan -f shop.yaml --with 'deployment/web.replicas=90'", "what if there were ninety"),
+    ("dovetail plan -f before --diff after", "what would change from one world to another"),
+    ("dovetail plan -f shop.yaml -o json", "for programs"),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -43,7 +52,7 @@ def run(found: Namespace, console: Console) -> int:
     before = planning(planned.plan(found, found.file, console))
     match found.output:
         case "table":
-            console.write(plan.text(before, console.width, console.paint))
+            console.show(plan.text(before, console.width, console.paint))
         case other:
             output.structured(plan.wire(before), other, console)
     return Exit.PENDING if before.waiting else Exit.OK
@@ -65,7 +74,7 @@ def _difference(before: Planning, after: Planning, found: Namespace, console: Co
     changes = plan_difference.compare(before, after)
     match found.output:
         case "table":
-            console.write(plan_difference.text(changes, console.width, console.paint))
+            console.show(plan_difference.text(changes, console.width, console.paint))
         case other:
             output.structured(plan_difference.wire(changes), other, console)
     return Exit.PENDING if after.waiting else Exit.OK

@@ -52,7 +52,7 @@ def run(found: Namespace, console: Console) -> int:
         bills = tuple(_bill(one, lists, console) for one in seen.groups)
     match found.output:
         case "table":
-            console.write(machine_bills.text(bills, console.today, console.width, console.paint))
+            console.show(machine_bills.text(bills, console.today, console.width, console.paint))
         case other:
             output.structured(machine_bills.wire(bills), other, console)
     sums = pricing.totals(bills)

@@ -21,11 +21,9 @@ def run(arguments: Sequence[str], streams: Streams, today: date | None = None) -
     """Run a command; `today` is what ages are counted from."""
     debug = "--debug" in arguments
     try:
-        code = _run(arguments, streams, today or datetime.now(UTC).date())
+        code = _left(arguments, streams, today or datetime.now(UTC).date())
         streams.stdout.flush()
         return code
-    except SystemExit as left:  # argparse leaves this way, for --help and for words it does not know
-        return left.code if isinstance(left.code, int) else Exit.BAD_INPUT
     except BrokenPipeError:
         # Whoever read our output has read enough. The interpreter must not try to flush the rest at exit.
         if streams.stdout is sys.__stdout__:
@@ -43,6 +41,14 @@ def run(arguments: Sequence[str], streams: Streams, today: date | None = None) -
         hint = "" if debug else "; run again with --debug to see where"
         streams.stderr.write(f"error: this is a fault of dovetail, not yours: {told}{hint}\n")
         return Exit.FAILED
+
+
+def _left(arguments: Sequence[str], streams: Streams, today: date) -> int:
+    """argparse leaves by raising, for --help and for words it does not know."""
+    try:
+        return _run(arguments, streams, today)
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else Exit.BAD_INPUT
 
 
 def _run(arguments: Sequence[str], streams: Streams, today: date) -> int:

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from dovetail.kube.config import ClusterConfig
 
 CLOUDS: Final = ("kwok", "aws", "cluster-api")
+EXAMPLES: Final = (
+    ("dovetail run --cloud kwok --kubeconfig first.kubeconfig", "simulated machines, on a cluster to try things on"),
+    ("dovetail run --cloud aws --cluster-name prod --dry-run", "decide and tell, but change nothing"),
+    ("dovetail run --cloud aws --cluster-name prod --interruption-queue prod", "buy on EC2"),
+)
+NOTES: Final = """\
+It runs until it is told to stop (SIGTERM or Ctrl-C), gives its lease back and exits with 0. `dovetail install` puts it
+into a cluster."""
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """The verbs, as a table. A verb's module is imported when it is called, never to print somebody else's help.
 
 A verb module has two functions: `configure(parser)`, which adds its flags, and `run(flags, console)`, which does the
-work and returns an exit code.
+work and returns an exit code; and `EXAMPLES`, which its help ends with, and perhaps `NOTES`, which come after them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from dovetail import settings
+from dovetail.cli.parsing import Example, Parser, epilog
 
 if TYPE_CHECKING:
     from dovetail.cli.console import Console
@@ -24,6 +25,8 @@ class Verb(NamedTuple):
 
 
 class VerbModule(Protocol):
+    EXAMPLES: tuple[Example, ...]
+
     def configure(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, flags: argparse.Namespace, console: Console) -> int: ...
@@ -56,8 +59,18 @@ VERBS: Final = (
     Verb(("apiserver",), "apiserver", "an embedded Kubernetes API server to try things on"),
     Verb(("install",), "install", "what a cluster needs for it: definitions, roles, the deployment"),
     Verb(("aws", "policy"), "aws_policy", "the IAM policy the controller needs, for the features in use"),
+    Verb(("demo",), "demo", "the main job in one terminal: the real controller on simulated machines"),
     Verb(("version",), "version", "print the version"),
     Verb(("completion",), "completion", "print a completion script for your shell"),
+)
+_EXAMPLES: Final = (
+    ("dovetail plan -f shop.yaml", "the nodes it would buy for these manifests; no cluster is needed"),
+    ("dovetail catalog list --cloud aws --sort price --limit 5", "the cheapest five types of AWS"),
+    ("dovetail run --cloud kwok --dry-run", "the controller on kubectl's current cluster, changing nothing"),
+)
+_EXITS: Final = (
+    "exit codes: 0 done, 1 failed (or different, with --exit-code; or findings of lint), 2 bad input, "
+    "3 pods have to wait, 130 interrupted"
 )
 
 
@@ -78,12 +91,10 @@ def module_of(verb: Verb) -> VerbModule:
 
 def parser_for(verb: Verb | None) -> argparse.ArgumentParser:
     """All verbs by name and summary; the flags of one."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="dovetail",
         description="A Kubernetes node provisioner that knows what every cloud sells, and says why it buys.",
-        epilog="exit codes: 0 done, 1 failed (or different, with --exit-code), 2 bad input, 3 pods have to wait, "
-        "130 interrupted",
-        allow_abbrev=False,
+        epilog=epilog(_EXAMPLES, _EXITS),
     )
     root.add_argument("--version", action="store_true", help="print the version")
     settings.add_flags(root)
@@ -92,12 +103,20 @@ def parser_for(verb: Verb | None) -> argparse.ArgumentParser:
     for name, summary in GROUPS.items():
         group = verbs.add_parser(name, help=summary, description=f"{summary[:1].upper()}{summary[1:]}.")
         group.set_defaults(group=group)
+        group.epilog = epilog(_group_examples(name))
         groups[name] = group.add_subparsers(title="verbs", metavar="VERB", prog=f"dovetail {name}")
     for one in VERBS:
         under = groups[one.words[0]] if len(one.words) > 1 else verbs
-        leaf = under.add_parser(one.words[-1], help=one.summary, allow_abbrev=False)
+        leaf = under.add_parser(one.words[-1], help=one.summary)
         leaf.description = f"{one.summary[:1].upper()}{one.summary[1:]}."
         if one == verb:
-            module_of(one).configure(leaf)
+            module = module_of(one)
+            module.configure(leaf)
+            leaf.epilog = epilog(module.EXAMPLES, getattr(module, "NOTES", ""))
             settings.add_flags(leaf)
     return root
+
+
+def _group_examples(group: str) -> list[Example]:
+    of_group = (one for one in VERBS if one.words[0] == group)
+    return [(f"dovetail {' '.join(one.words)} --help", f"{one.summary}: its flags and examples") for one in of_group]

@@ -28,12 +28,19 @@ from dovetail.views.windows import PoolWindows, Preview
 ASSUMED_NODES: Final = 100
 _DAYS: Final = re.compile(r"([0-9]{1,3})d(.*)", re.ASCII)
 _DAY, _LONGEST_DAYS = 86400.0, 92
+EXAMPLES: Final = (
+    ("dovetail windows preview -f nodepools.yaml --next 3d --timezone Europe/Berlin", "three days, drawn"),
+    (
+        "dovetail windows preview --context production --nodepool general -o json",
+        "one pool of a live cluster, for programs",
+    ),
+)
 
 
 def configure(parser: ArgumentParser) -> None:
     planned.add_objects(parser)
     parser.add_argument("--next", dest="ahead", metavar="TIME", type=ahead, default="7d", help="how far (default 7d)")
-    parser.add_argument("--pool", metavar="NAME", help="one NodePool only")
+    parser.add_argument("--nodepool", metavar="NAME", help="which NodePool of the files to look through")
     parser.add_argument("--timezone", metavar="NAME", type=zone, default="UTC", help="whose days to draw (default UTC)")
     disrupting.add_now(parser)
     flags.add_output(parser, ("table", "json", "yaml"))
@@ -60,12 +67,13 @@ def zone(text: str) -> Zone:
 
 
 def run(found: Namespace, console: Console) -> int:
-    world = planned.read(found, found.file, console)
+    with console.doing("reading the world"):
+        world = planned.read(found, found.file, console)
     since = time.time() if found.now is None else found.now
     drawn = Preview(since, since + found.ahead, found.timezone, tuple(_pools(world, found, console)))
     match found.output:
         case "table":
-            console.write(windows.text(drawn, console.paint))
+            console.show(windows.text(drawn, console.width, console.paint))
         case other:
             output.structured(windows.wire(drawn), other, console)
     return Exit.OK
@@ -74,15 +82,15 @@ def run(found: Namespace, console: Console) -> int:
 def _pools(world: World, found: Namespace, console: Console) -> Iterator[PoolWindows]:
     policies, problems = worlds.policies_of(world, world.snapshot)
     console.problems(problems)
-    if found.pool is not None and found.pool not in policies:
+    if found.nodepool is not None and found.nodepool not in policies:
         known = ", ".join(sorted(policies)) or "none"
-        raise BadInput(f"--pool: there is no NodePool {found.pool[:60]!r} here; there are {known}")
+        raise BadInput(f"--nodepool: there is no NodePool {found.nodepool[:60]!r} here; there are {known}")
     if not policies:
         console.note("there is no NodePool here")
     owned = Counter(one.pool for one in world.snapshot.nodes if not one.leaving)
     since = time.time() if found.now is None else found.now
     for name in sorted(policies):
-        if found.pool in (None, name):
+        if found.nodepool in (None, name):
             yield _pool(policies[name], owned[name], since, since + found.ahead)
 
 

@@ -98,7 +98,7 @@ OPTIONS: Final = (
     Option("bind-address", "BIND_ADDRESS", str, "where probes and metrics are served (127.0.0.1)", "HOST"),
     Option("metrics-port", "METRICS_PORT", port, f"/healthz, /livez and /metrics ({PORT}; 0 for nowhere)", "PORT"),
     Option("log-level", "LOG_LEVEL", one_of(*LEVELS), "debug, info, warn or error (info)", "LEVEL"),
-    Option("log-format", "LOG_FORMAT", one_of("json", "console"), "json or console (console on a terminal)"),
+    Option("log-format", "LOG_FORMAT", one_of("json", "console"), "json or console (console on a terminal)", "FORMAT"),
 )
 
 

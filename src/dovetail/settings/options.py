@@ -34,7 +34,11 @@ class Option:
 
     def add_to(self, group: _ArgumentGroup) -> None:
         told = f"{self.help} ({self.variable})".replace("%", "%%")
-        group.add_argument(f"--{self.name}", dest=self.dest, metavar=self.metavar, default=SUPPRESS, help=told)
+        if self.read is switch:  # the flag alone says yes, as flags of other verbs do; `false` says no
+            how: dict[str, Any] = {"nargs": "?", "const": TRUE[0], "metavar": "BOOL"}
+        else:
+            how = {"metavar": self.metavar}
+        group.add_argument(f"--{self.name}", dest=self.dest, default=SUPPRESS, help=told, **how)
 
 
 class Chosen:

@@ -26,11 +26,11 @@ def text(page: Page, width: int | None = None, paint: Paint = PLAIN) -> str:
         parts += [_heading(f"{counted(len(page.staying), 'node')} {_stay(len(page.staying))}", paint)]
         parts += [_staying_text(page, width, paint)]
     if causes(page.decided):
-        parts += [_heading("what keeps them", paint), _causes_text(page.decided, paint)]
+        parts += [_heading("what keeps them", paint), _causes_text(page.decided, width, paint)]
     if page.rollouts:
         parts += [_heading("roll-outs", paint), *(f"  {one}\n" for one in page.rollouts)]
     if page.compared:
-        parts += [_heading("if moves had to pay back within", paint), compared_text(page.compared, paint)]
+        parts += [_heading("if moves had to pay back within", paint), _compared_text(page.compared, width, paint)]
     parts += [_heading("in all", paint), f"  {summary(page)}\n"]
     return "".join(parts).lstrip("\n")
 
@@ -89,7 +89,7 @@ def _nodes_text(command: Command, names: Names, width: int | None, paint: Paint)
         Column("     "),
         Column("NODE"),
         Column("POOL", rank=2),
-        Column("TYPE"),
+        Column("TYPE", rank=1),
         Column("ZONE", rank=1),
         Column("CAPACITY TYPE", rank=3),
         Column("$/H", right=True),
@@ -157,19 +157,19 @@ def _staying_rows(page: Page) -> Iterable[Row]:
         ]
 
 
-def _causes_text(decided: Decided, paint: Paint) -> str:
+def _causes_text(decided: Decided, width: int | None, paint: Paint) -> str:
     columns = [
         Column("  CAUSE"),
         Column("NODES", right=True),
         Column("BLOCKED $/H", right=True),
-        Column("$/MONTH", right=True),
+        Column("$/MONTH", right=True, rank=1),
     ]
     found = causes(decided)
     rows: list[Row] = [_cause_row(str(one.code), one.nodes, one.nanodollars) for one in found]
     if len(found) > 1:
         every = sum(one.nodes for one in found), sum(one.nanodollars for one in found)
         rows.append([Cell(str(cell), Style.HEADING) for cell in _cause_row("all", *every)])
-    return render(columns, rows, None, paint)
+    return render(columns, rows, width, paint)
 
 
 def _cause_row(name: str, nodes: int, nanodollars: int) -> list[str]:
@@ -177,15 +177,15 @@ def _cause_row(name: str, nodes: int, nanodollars: int) -> list[str]:
     return [f"  {name}", str(nodes), *money]
 
 
-def compared_text(compared: Iterable[Compared], paint: Paint = PLAIN) -> str:
+def _compared_text(compared: Iterable[Compared], width: int | None, paint: Paint) -> str:
     """What each payback time would have done."""
     columns = [
         Column("  PAYBACK"),
         Column("COMMANDS", right=True),
         Column("NODES", right=True),
-        Column("EVICTIONS", right=True),
+        Column("EVICTIONS", right=True, rank=1),
         Column("SAVED $/H", right=True),
-        Column("$/MONTH", right=True),
+        Column("$/MONTH", right=True, rank=1),
     ]
     rows: list[Row] = []
     for one in compared:
@@ -193,4 +193,4 @@ def compared_text(compared: Iterable[Compared], paint: Paint = PLAIN) -> str:
         name = figures.duration(one.payback) if one.payback else "no rule"
         counts = (found.commands, found.nodes, found.evictions)
         rows.append([f"  {name}", *map(str, counts), figures.money(found.saved), figures.month(found.saved)])
-    return render(columns, rows, None, paint)
+    return render(columns, rows, width, paint)

@@ -136,11 +136,11 @@ def text(found: Difference, width: int | None = None, paint: Paint = PLAIN) -> s
 def _price_table(found: Difference, width: int | None, paint: Paint) -> str:
     columns = [
         Column("  TYPE"),
-        Column("CAPACITY TYPE", rank=1),
-        Column("ZONE", rank=1),
+        Column("CAPACITY TYPE", rank=2),
+        Column("ZONE", rank=2),
         Column("BEFORE", right=True),
         Column("AFTER", right=True),
-        Column("BY", right=True),
+        Column("BY", right=True, rank=1),
         Column("%", right=True),
     ]
     # What moved alike in all zones of a type is one line to a person; JSON and CSV have each zone.

@@ -130,9 +130,9 @@ def _table(bills: Iterable[Bill], width: int | None, paint: Paint) -> str:
     columns = [
         Column("  OF"),
         Column("COUNT", right=True),
-        Column("TYPE"),
+        Column("TYPE", rank=1),
         Column("WHERE", rank=3),
-        Column("BOUGHT"),
+        Column("BOUGHT", rank=1),
         Column("$/H EACH", right=True, rank=2),
         Column("$/H NOW", right=True),
         Column("ON-DEMAND", right=True, rank=1),

@@ -173,7 +173,7 @@ def refused_wire(refused: Refused) -> dict[str, object]:
         "pods": [pod.key for pod in refused.pods],
         "reason": refused.reason,
         "nearestMiss": refused.nearest_miss,
-        "pools": [{"nodePool": one.pool, "code": one.code, "reason": one.reason} for one in refused.pools],
+        "pools": [{"nodePool": one.pool, "code": str(one.code), "reason": one.reason} for one in refused.pools],
     }
 
 
@@ -228,7 +228,7 @@ def _claims(claims: Sequence[Claim], width: int | None, paint: Paint) -> str:
         Column("  NODE"),
         Column("POOL", rank=3),
         Column("TYPE"),
-        Column("ZONE"),
+        Column("ZONE", rank=1),
         Column("CAPACITY TYPE", rank=1),
         Column("$/H", right=True),
         Column("SOURCE", rank=4),

@@ -110,7 +110,7 @@ def text(found: PlanDifference, width: int | None = None, paint: Paint = PLAIN) 
         columns = [
             Column("TYPE"),
             Column("POOL", rank=2),
-            Column("ZONE"),
+            Column("ZONE", rank=1),
             Column("CAPACITY TYPE", rank=1),
             Column("BEFORE", right=True),
             Column("AFTER", right=True),

@@ -1,7 +1,8 @@
 """A small table: columns line up, wide characters count as wide, and what does not fit is wrapped or left out.
 
 Prose wraps inside its column first. Only when every column of prose is as narrow as prose can be read do whole columns
-go, the least important first; a last line says which, so that nobody takes the table for all there is.
+go, the least important first; a last line says which, so that nobody takes the table for all there is. If that is not
+enough either, words wrap in their columns, too; numbers never do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dovetail.views.paint import PLAIN, Paint, Style
 _GAP: Final = "  "
 #: Prose narrower than this is hard to read.
 _NARROWEST_PROSE: Final = 22
+#: And anything narrower than this is no column.
+_NARROWEST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,12 @@ def _squeezed(columns: Sequence[Column], widths: list[int], shown: Sequence[int]
         if widest is None or found[widest] <= _NARROWEST_PROSE:
             break
         found[widest] -= 1
+    words = [at for at in shown if not columns[at].right]
+    while width is not None and _total(found, shown) > width:
+        widest = max(words, key=lambda at: found[at], default=None)
+        if widest is None or found[widest] <= _NARROWEST:
+            break
+        found[widest] -= 1
     return found
 
 
@@ -98,7 +107,7 @@ def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
 
 def _lines(layout: Sequence[tuple[int, int, Column]], row: Sequence[Cell], paint: Paint) -> list[str]:
     """A row, on as many lines as its longest piece of prose needs."""
-    wrapped = [textwrap.wrap(row[at].text, wide) if column.prose else [row[at].text] for at, wide, column in layout]
+    wrapped = [_wrapped(row[at].text, wide) for at, wide, _ in layout]
     found = []
     for number in range(max((len(pieces) for pieces in wrapped), default=0) or 1):
         parts = []
@@ -109,6 +118,13 @@ def _lines(layout: Sequence[tuple[int, int, Column]], row: Sequence[Cell], paint
             parts.append(space + painted if column.right else painted + space)
         found.append(_GAP.join(parts).rstrip())
     return found
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    if display_width(text) <= width:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip(" ")), width - 1)
+    return textwrap.wrap(text.lstrip(" "), width, initial_indent=indent, subsequent_indent=indent)
 
 
 def _cut(text: str, width: int) -> str:

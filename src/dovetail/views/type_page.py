@@ -40,7 +40,7 @@ def text(page: Page, today: date, width: int | None = None, paint: Paint = PLAIN
         paint(Style.NAME, page.type.name) + paint(Style.DIM, f"  {page.cloud} {page.region}") + "\n",
         facts(_about(page, today), paint, "  "),
         heading("room", paint),
-        _room(page.type, paint),
+        _room(page.type, width, paint),
         heading("offerings", paint),
         offerings(page.type.offerings, today, width, paint),
         heading("labels", paint),
@@ -93,7 +93,7 @@ def _listed(price: Price | None, today: date) -> str:
     return "; ".join([*parts, *([about.detail] if about.detail else [])])
 
 
-def _room(kind: InstanceType, paint: Paint) -> str:
+def _room(kind: InstanceType, width: int | None, paint: Paint) -> str:
     names = [name for name in _FIRST if name in kind.capacity]
     names += sorted(name for name in kind.capacity if name not in _FIRST)
     columns = [Column("  RESOURCE"), Column("CAPACITY", right=True), Column("ALLOCATABLE", right=True)]
@@ -101,7 +101,7 @@ def _room(kind: InstanceType, paint: Paint) -> str:
         [f"  {name}", figures.amount(name, kind.capacity[name]), figures.amount(name, kind.allocatable.of(name))]
         for name in names
     ]
-    return render(columns, rows, None, paint)
+    return render(columns, rows, width, paint)
 
 
 def offerings(rows: Sequence[Offering], today: date, width: int | None = None, paint: Paint = PLAIN) -> str:
@@ -112,10 +112,10 @@ def offerings(rows: Sequence[Offering], today: date, width: int | None = None, p
         Column("  ZONE"),
         Column("CAPACITY TYPE"),
         Column("PRICE", right=True),
-        Column("STATE"),
-        Column("SOURCE", rank=1),
-        Column("AGE", rank=2),
-        Column("MADE BY", rank=3, prose=True),
+        Column("STATE", rank=1),
+        Column("SOURCE", rank=2),
+        Column("AGE", rank=3),
+        Column("MADE BY", rank=4, prose=True),
     ]
     ordered = sorted(rows, key=lambda row: (row.zone or "", row.capacity_type or ""))
     return render(columns, ([*_offering(row, today)] for row in ordered), width, paint)

@@ -189,7 +189,7 @@ def node_text(page: NodePage, width: int | None = None, paint: Paint = PLAIN) ->
         f"{paint(Style.NAME, page.name)}  {kind}\n",
         facts([*page.about, ("price", price)], paint, "  "),
         f"\n{paint(Style.HEADING, 'room')}\n",
-        _room(page, paint),
+        _room(page, width, paint),
     ]
     for title, pods in (("pods on it", page.running), ("pods to come", page.coming)):
         if pods:
@@ -200,15 +200,15 @@ def node_text(page: NodePage, width: int | None = None, paint: Paint = PLAIN) ->
     return "".join(parts)
 
 
-def _room(page: NodePage, paint: Paint) -> str:
+def _room(page: NodePage, width: int | None, paint: Paint) -> str:
     names = [name for name in _FIRST if name in page.allocatable]
     names += sorted(name for name in page.allocatable if name not in _FIRST)
     columns = [
         Column("  RESOURCE"),
         Column("ALLOCATABLE", right=True),
-        Column("ASKED", right=True),
+        Column("ASKED", right=True, rank=1),
         Column("LEFT", right=True),
-        Column("FULL"),
+        Column("FULL", rank=1),
     ]
     rows: list[Row] = [
         [
@@ -218,7 +218,7 @@ def _room(page: NodePage, paint: Paint) -> str:
         ]
         for name in names
     ]
-    return render(columns, rows, None, paint)
+    return render(columns, rows, width, paint)
 
 
 def _pods(pods: Sequence[Pod], width: int | None, paint: Paint) -> str:

@@ -23,7 +23,8 @@ _CELL_SECONDS: Final = 1800
 _CELLS: Final = 48
 _DAY: Final = 86400
 _ALL, _SOME, _PART, _NONE, _BLANK = "█", "▄", "░", "·", " "
-LEGEND: Final = f"{_ALL} all nodes may go  {_SOME} some  {_PART} not all of the half hour  {_NONE} none"
+_LEGEND: Final = f"{_ALL} all nodes may go  {_SOME} some  {_PART} not all of the %s  {_NONE} none"
+LEGEND: Final = _LEGEND % "half hour"
 _WEEKDAYS: Final = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MARGIN: Final = 16
@@ -94,33 +95,35 @@ def _stretch_wire(one: Stretch) -> dict[str, object]:
 # ---- for people
 
 
-def text(preview: Preview, paint: Paint = PLAIN) -> str:
-    """A chart for each pool, and what each level of it comes from."""
+def text(preview: Preview, width: int | None = None, paint: Paint = PLAIN) -> str:
+    """A chart for each pool, and what each level of it comes from. On a narrow terminal a mark is an hour."""
+    halves = 1 if width is None or width >= _MARGIN + _CELLS else 2
     parts = []
     for pool in preview.pools:
         seen = f"{pool.nodes} assumed" if pool.assumed else counted(pool.nodes, "node")
         parts.append(f"{paint(Style.HEADING, printable(pool.name))}  {seen}, times of {preview.zone.name}\n")
         for reasons, stretches in pool.alike():
-            parts.append(f"\n  {paint(Style.NAME, ', '.join(reasons))}\n{paint(Style.DIM, _axis())}\n")
-            parts += (f"{line}\n" for line in _rows(stretches, pool.nodes, preview, paint))
+            parts.append(f"\n  {paint(Style.NAME, ', '.join(reasons))}\n{paint(Style.DIM, _axis(halves))}\n")
+            parts += (f"{line}\n" for line in _rows(stretches, pool.nodes, preview, halves, paint))
             parts += (f"    {paint(Style.DIM, line)}\n" for line in _levels(stretches, pool.nodes))
         parts.append("\n")
-    return "".join(parts) + (f"{paint(Style.DIM, LEGEND)}\n" if parts else "")
+    legend = LEGEND if halves == 1 else _LEGEND % "hour"
+    return "".join(parts) + (f"{paint(Style.DIM, legend)}\n" if parts else "")
 
 
-def _axis() -> str:
+def _axis(halves: int) -> str:
     ticks = (f"{hour:02d}" for hour in range(0, 24, _TICK_HOURS))
-    return " " * _MARGIN + "".join(tick.ljust(_TICK_HOURS * 2) for tick in ticks).rstrip()
+    return " " * _MARGIN + "".join(tick.ljust(_TICK_HOURS * 2 // halves) for tick in ticks).rstrip()
 
 
-def _rows(stretches: Stretches, nodes: int, preview: Preview, paint: Paint) -> Iterable[str]:
+def _rows(stretches: Stretches, nodes: int, preview: Preview, halves: int, paint: Paint) -> Iterable[str]:
     days: dict[int, list[set[str]]] = {}
     for moment in _half_hours(preview):
         day, cell = divmod(int(preview.zone.wall(moment)) // _CELL_SECONDS, _CELLS)
         marks = days.setdefault(day, [set() for _ in range(_CELLS)])[cell]
         marks |= _marks(stretches, moment, nodes)
     for day, cells in days.items():
-        bar = "".join(_mark(marks) for marks in cells)
+        bar = "".join(_mark(set().union(*cells[at : at + halves])) for at in range(0, _CELLS, halves))
         yield f"    {_date(day)}".ljust(_MARGIN) + paint(_style(bar), bar.rstrip())
 
 

@@ -6,8 +6,8 @@ from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.apiserver.storage import Change
 from dovetail.clouds.sim import nodes
-from scenarios.demo import seen as cluster
-from scenarios.demo.world import World
+from dovetail.demo import seen as cluster
+from dovetail.demo.world import World
 
 
 class Judge:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.demo.test_demo_picture import tells_the_story
+
 ROOT = Path(__file__).resolve().parents[2]
-DEMO = [sys.executable, "-m", "scenarios.demo"]
+DEMO = [sys.executable, "-m", "dovetail.main", "demo"]
 #: What is told, in this order; between these, more may be.
 SENTENCES = (
-    r"\$ kubectl apply -f scenarios/demo/shop\.yaml",
+    r"\$ kubectl apply -f shop\.yaml",
     r"\d+ machines bought for \d+ pods, \$[\d.]+/h together: .*m6i.2xlarge on-demand in us-east-1a.* at .*",
     r"43 pods run\.",
     r"us-east-1b runs out of stock\..*",
@@ -31,9 +33,11 @@ SENTENCES = (
 )
 
 
-def test_the_demo_tells_its_story_and_leaves_nothing_behind():
-    """It takes real time, some twenty seconds of it: the whole product runs."""
-    ran = subprocess.run(DEMO, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
+def test_the_demo_tells_its_story_draws_it_and_leaves_nothing_behind(tmp_path):
+    """It takes real time, some thirty seconds of it: the whole product runs."""
+    drawn = tmp_path / "demo.svg"
+    command = [*DEMO, "--svg", str(drawn)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
     lines = ran.stdout.splitlines()
     told = iter(lines)
@@ -41,6 +45,7 @@ def test_the_demo_tells_its_story_and_leaves_nothing_behind():
         assert any(re.fullmatch(sentence, line) for line in told), f"{sentence} is missing from\n{ran.stdout}"
     assert not list(told)
     assert "\x1b" not in ran.stdout
+    tells_the_story(drawn.read_text(encoding="utf-8"))
 
 
 def test_ctrl_c_ends_the_demo_cleanly():

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol, TextIO
 
+from dovetail.demo.seen import BOOTING, LEAVING, ORDERED, READY, Machine, Seen
 from dovetail.views import figures
 from dovetail.views.paint import Paint, Style
 from dovetail.views.table import Cell, Column, display_width, render
-from scenarios.demo.seen import BOOTING, LEAVING, ORDERED, READY, Machine, Seen
 
 _UP, _WIPE, _HIDE, _SHOW = "\x1b[{}F", "\x1b[J", "\x1b[?25l", "\x1b[?25h"
 _COLUMNS = (
@@ -82,13 +82,7 @@ class Terminal:
         self._out.write(_HIDE)
 
     def say(self, seconds: float, text: str) -> None:
-        width = _size().columns
-        stamp = f"{seconds:5.1f} s  "
-        lines = textwrap.wrap(text, max(20, width - len(stamp) - 1), break_on_hyphens=False) or [""]
-        style = Style.GOOD if text.startswith(COMMAND) else None
-        first, *rest = (self._paint(style, line) for line in lines)
-        said = [f"{self._paint(Style.DIM, stamp)}{first}", *(f"{' ' * len(stamp)}{line}" for line in rest)]
-        self._draw("".join(f"{line}\n" for line in said))
+        self._draw("".join(f"{line}\n" for line in said(seconds, text, _size().columns, self._paint)))
 
     def show(self, seconds: float, seen: Seen) -> None:
         size = _size()
@@ -113,6 +107,15 @@ def _size() -> os.terminal_size:
     return shutil.get_terminal_size()
 
 
+def said(seconds: float, text: str, width: int, paint: Paint) -> list[str]:
+    """A sentence and when it was said, on as many lines as it needs."""
+    stamp = f"{seconds:5.1f} s  "
+    lines = textwrap.wrap(text, max(20, width - len(stamp) - 1), break_on_hyphens=False) or [""]
+    style = Style.GOOD if text.startswith(COMMAND) else None
+    first, *rest = (paint(style, line) for line in lines)
+    return [f"{paint(Style.DIM, stamp)}{first}", *(f"{' ' * len(stamp)}{line}" for line in rest)]
+
+
 def frame(seconds: float, seen: Seen, size: tuple[int, int], paint: Paint) -> list[str]:
     """The table and its total, in at most half a screen. No line is wider than the screen: it would be two, and the
     next frame would be drawn one line too low."""
@@ -131,9 +134,12 @@ def _table(rows: list[list[str | Cell]], width: int, paint: Paint) -> list[str]:
     if not rows:
         return []
     plain = render(_COLUMNS, rows, width).splitlines()
-    if all(display_width(line) <= width for line in plain):
+    # Its head, a line for each row, and perhaps one for the columns left out: a frame never grows on its own.
+    if all(display_width(line) <= width for line in plain) and len(plain) <= len(rows) + 2:
         return render(_COLUMNS, rows, width, paint).splitlines()
-    return [line[:width] for line in plain]
+    needed = [at for at, column in enumerate(_COLUMNS) if not column.rank]
+    least = render([_COLUMNS[at] for at in needed], [[row[at] for at in needed] for row in rows])
+    return [line[:width] for line in least.splitlines()]
 
 
 def _groups(seen: Seen) -> list[list[str | Cell]]:

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 
 import pytest
-from scenarios.demo import screen, sentences
-from scenarios.demo.seen import BOOTING, ORDERED, READY, Machine, Seen
-from scenarios.demo.witness import Bought, GivenUp, Joined
 
 from dovetail.core.catalog.shortages import Shortage
+from dovetail.demo import screen, sentences
+from dovetail.demo.seen import BOOTING, ORDERED, READY, Machine, Seen
+from dovetail.demo.witness import Bought, GivenUp, Joined
 from dovetail.views.paint import PLAIN, Paint
 from dovetail.views.table import display_width
 
@@ -46,6 +46,10 @@ def test_machines_of_one_type_are_told_together_with_their_zones_and_prices():
 
 def test_one_machine_is_told_without_a_sum():
     assert list(sentences.of([bought(pods=1)])) == ["1 machine bought for 1 pod: m5.large spot in z-1 at $0.0500/h."]
+
+
+def test_a_machine_for_nobody_yet_is_not_said_to_be_for_none():
+    assert list(sentences.of([bought(pods=0)])) == ["1 machine bought: m5.large spot in z-1 at $0.0500/h."]
 
 
 def test_a_purchase_says_what_was_sold_out_before_it():

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.reasons import Reason
+from dovetail.demo.witness import Bought, GivenUp, Heard, Joined
 from dovetail.views import figures
-from scenarios.demo.witness import Bought, GivenUp, Heard, Joined
 
 #: As much of a purchase as is told; the table has the rest.
 _SHOWN = 4
@@ -32,7 +32,9 @@ def _bought(bought: Sequence[Bought]) -> str:
     rate = sum(one.nanodollars for one in bought)
     together = f", {figures.money(rate)}/h together" if len(bought) > 1 else ""
     gone = dict.fromkeys(what for one in bought for what in one.missed)
-    told = f"{_count(len(bought), 'machine')} bought for {_count(pods, 'pod')}{together}: {_listed(bought)}"
+    # One that takes a leaving machine's place is bought before anybody knows which pods will come to it.
+    purpose = f" for {_count(pods, 'pod')}" if pods else ""
+    told = f"{_count(len(bought), 'machine')} bought{purpose}{together}: {_listed(bought)}"
     return f"{told} ({names(gone)} being sold out)." if gone else f"{told}."
 
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from dovetail.clouds.sim import nodes
 from dovetail.core import labels
 from dovetail.core.catalog.shortages import Shortage
+from dovetail.demo import seen as cluster
+from dovetail.demo import sentences
+from dovetail.demo.judge import Judge
+from dovetail.demo.screen import COMMAND, Screen
+from dovetail.demo.seen import LEAVING, READY, Machine, Seen
+from dovetail.demo.world import REGION, World
 from dovetail.views import figures
-from scenarios.demo import seen as cluster
-from scenarios.demo import sentences
-from scenarios.demo.judge import Judge
-from scenarios.demo.screen import COMMAND, Screen
-from scenarios.demo.seen import LEAVING, READY, Machine, Seen
-from scenarios.demo.world import REGION, World
 
 WEB, GROWN, FEW, DB = 40, 120, 20, 3
 #: What the shop's disruption budget, a fifth, makes of that.
@@ -68,7 +68,7 @@ class Story:
     async def opens(self) -> None:
         types = f"{len(self.world.listing.hardware):,} types at their bundled prices (spot: a model)"
         self.say(f"Up: an API server, kubelets that pretend, a market with EC2's {types}, and the controller.")
-        self.type("kubectl apply -f scenarios/demo/shop.yaml")
+        self.type("kubectl apply -f shop.yaml")
         self.world.apply()
         await self._settled(web=WEB, db=DB)
         self.say(f"{WEB + DB} pods run.")

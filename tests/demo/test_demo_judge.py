@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from scenarios.demo.judge import Judge
-from scenarios.demo.witness import Bought
-from scenarios.demo.world import World
-
 from dovetail.api import kinds
 from dovetail.apiserver.writes import Deletion
+from dovetail.demo.judge import Judge
+from dovetail.demo.witness import Bought
+from dovetail.demo.world import World
 
 ZONE = "us-east-1b"
 

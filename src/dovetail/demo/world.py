@@ -34,10 +34,10 @@ from dovetail.controllers.node_api import Nodes
 from dovetail.controllers.solving import Aside
 from dovetail.controllers.telling import Telling
 from dovetail.core.scheduling import problem
+from dovetail.demo.witness import HeardCloud, Witness
 from dovetail.kube.client import Client
 from dovetail.kube.config import from_document
 from dovetail.kube.events import Recorder
-from scenarios.demo.witness import HeardCloud, Witness
 
 SHOP = Path(__file__).with_name("shop.yaml")
 CLOUD, REGION = "aws", "us-east-1"

@@ -1,1 +1,0 @@
-"""`make demo`: the whole job in one terminal. No cluster, cloud account or Go is needed, and it takes seconds."""
