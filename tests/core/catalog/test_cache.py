@@ -485,3 +485,10 @@ def test_layers_stack_cloud_then_book_then_instance_type_then_overlay_S2_6() -> 
     cache.set_overlays([])
     told.append(cost(cache.catalog(pool(), 0)))
     assert told == [nanos(each) for each in ("1", "0.5", "0.5", "0.55", "3.3", "3")]
+
+
+def test_a_market_that_runs_out_of_nothing_changes_nothing() -> None:
+    cache = CatalogCache(market())
+    before = cache.catalog(pool(), 0)
+    assert cache.mark_all((), 1) == 0
+    assert cache.catalog(pool(), 1) is before

@@ -10,6 +10,8 @@ from dovetail.core.disruption import policies
 from dovetail.core.disruption.allow_windows import ANNOTATION, Windows, read
 from dovetail.core.disruption.budgets import UNLIMITED, Budget, allowance
 from dovetail.core.disruption.reasons import Reason
+from dovetail.core.disruption.zones import only_utc
+from dovetail.core.errors import BadValue
 
 DAY = 86400.0
 HALF_HOUR = 1800
@@ -205,3 +207,17 @@ def test_a_time_zone_nobody_knows_stops_what_depends_on_it_and_nothing_else() ->
     noon = MONDAY + DAY / 2
     assert not said.windows.is_open(Reason.EMPTY, noon)
     assert said.windows.is_open(Reason.DRIFTED, noon), "this one names its zone"
+
+
+def test_more_windows_than_anybody_needs_are_none_and_never_open() -> None:
+    found = read(";".join(["Mon-Fri 22:00-06:00 UTC"] * 1000), zones.named)
+    assert len(found.problems) == 1
+    assert "these are more than" in found.problems[0]
+    assert not found.is_open(Reason.EMPTY, MONDAY + 23 * 3600)
+
+
+def test_where_no_time_zones_are_known_only_utc_is() -> None:
+    assert only_utc("UTC").text(at("2026-03-29T03:00:59Z")) == "2026-03-29 03:00 UTC"
+    with pytest.raises(BadValue, match="'Europe/Berlin' is not a time zone that is known here; UTC is"):
+        only_utc("Europe/Berlin")
+    assert zones.named("Europe/Berlin").text(at("2026-03-29T01:00:00Z")) == "2026-03-29 03:00 Europe/Berlin"

@@ -14,6 +14,7 @@ from dovetail.core.disruption.facts import PodBudget, PodFacts
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code
 from dovetail.core.disruption.scenes import settle
+from dovetail.core.disruption.stages import is_away
 from dovetail.core.nodeclaims import LAUNCHED, REBOOTING, REGISTERED
 from dovetail.core.pods import PodState
 
@@ -127,3 +128,28 @@ def test_a_grace_period_passes_holding_pods_for_drift_but_never_for_saving() -> 
     assert found.holds(Reason.DRIFTED) == ()
     assert found.holds(Reason.UNDERUTILIZED) == found.held != ()
     assert found.holds(Reason.EMPTY) != ()
+
+
+def test_a_machine_that_a_snapshot_does_not_show_is_no_candidate() -> None:
+    one = member("a")
+    made = world(one)
+    unseen = replace(made, problem=replace(made.problem, snapshot=replace(made.problem.snapshot, nodes=())))
+    assert look(unseen, settle(unseen)).refusals["a"].code is Code.NO_NODE
+
+
+def test_before_there_is_a_node_its_claim_speaks_for_a_machine() -> None:
+    one = member("a", annotations={"of": "node"}, claim_annotations={"of": "claim"}).machine
+    before = replace(one, node=None)
+    assert (one.annotations["of"], before.annotations["of"]) == ("node", "claim")
+    assert before.labels[labels.HOSTNAME] == "a"
+    assert (replace(before, claim=None).annotations, replace(before, claim=None).labels) == ({}, {})
+
+
+def test_a_node_that_goes_in_any_way_is_away() -> None:
+    one = member("a")
+    assert not is_away(one.machine, world(one))
+    node = one.machine.node
+    assert node is not None
+    leaving = one.but(node=replace(node, meta=replace(node.meta, deleting=NOW)))
+    for away in (deleting(one), leaving, one.but(marked=True), member("a", conditions=REBOOTS)):
+        assert is_away(away.machine, world(away))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.core.disruption.clusters import NOW, Member, decided, member, policy
 from tests.core.disruption.random_clusters import cluster
 
-from dovetail.core.disruption.budgets import Budget, Ledger, Rules, Standing, of_cluster
+from dovetail.core.disruption.budgets import AHEAD, Ahead, Budget, Ledger, Rules, Standing, allowance, of_cluster
 from dovetail.core.disruption.passes import Decided, decide
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code
@@ -86,3 +86,23 @@ def test_no_pass_lets_more_go_than_the_cluster_allows(seed: int, most: int) -> N
         if one.machine.is_initialized
     ]
     assert len(going) <= max(0, most - away)
+
+
+def test_more_than_the_cluster_ever_lets_go_at_once_never_has_its_turn() -> None:
+    book = Ledger(Rules({"a": (Budget("9"),)}, cluster=(Budget("2"),)), {"a": Standing(9)}, NOW)
+    assert book.ever_takes({"a": 2}, Reason.EMPTY)
+    assert not book.ever_takes({"a": 3}, Reason.EMPTY)
+
+
+def test_what_is_decided_ahead_of_its_turn_is_a_few_times_what_the_cluster_lets_go() -> None:
+    book = Ahead(Rules({"a": (Budget("9"),)}, cluster=(Budget("2"),)), {"a": Standing(9)}, NOW)
+    assert book.remaining("a", Reason.EMPTY) == 2 * AHEAD
+    book.take("a", 3)
+    assert book.remaining("a", Reason.EMPTY) == 2 * AHEAD - 3
+
+
+def test_an_allowance_says_which_budget_it_comes_from() -> None:
+    drifts = (Budget("0", frozenset({Reason.DRIFTED})), Budget("4"))
+    assert str(allowance(drifts, Reason.EMPTY, 9, NOW)) == "budgets[1] (nodes 4) allows 4"
+    assert str(allowance((), Reason.EMPTY, 9, NOW)) == "no budget limits it now"
+    assert "cannot be read" in str(allowance((Budget("many"),), Reason.EMPTY, 9, NOW))

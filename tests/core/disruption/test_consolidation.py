@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.core.disruption.clusters import (
     NOW,
     UP,
@@ -21,7 +22,8 @@ from dovetail.core.disruption.policies import Thresholds
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
 from dovetail.core.disruption.refusals import Code
 from dovetail.core.nodeclaims import CONSOLIDATABLE
-from dovetail.core.requirements import is_in
+from dovetail.core.nodepools import MinValuesPolicy
+from dovetail.core.requirements import Requirement, is_in
 
 
 def full(name: str, of: str = "m4", **more: object) -> Member:
@@ -159,6 +161,25 @@ def test_min_values_that_the_price_filter_breaks_forbid_the_move_S4_5() -> None:
     assert said(found) == []
     assert found.refusals["a"].code is Code.MIN_VALUES
     assert "minValues of node.kubernetes.io/instance-type is 3, and only 2 are left" in found.refusals["a"].text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (is_in(labels.ZONE, "z1", "z2", min_values=2), f"minValues of {labels.ZONE} is 2, and only 1 are left"),
+        (is_in(labels.ARCH, "amd64", "arm64", min_values=2), f"minValues of {labels.ARCH} is 2, and only 1 are left"),
+    ],
+    ids=["zones", "architectures"],
+)
+def test_a_node_is_not_given_up_for_one_of_fewer_zones_or_labels_than_its_pool_asks_for_S4_5(
+    wanted: Requirement, told: str
+) -> None:
+    """Even where claims are planned with less."""
+    types = (kind("m2", 2, 0.1, zones="z1"), kind("m8", 8, 0.4))
+    lenient = policy("pool", wanted, pool={"min_values_policy": MinValuesPolicy.BEST_EFFORT})
+    found = decided(member("a", "m8", pods=pods("web", 3), types=types), types=types, pools=[lenient])
+    assert found.refusals["a"].code is Code.MIN_VALUES
+    assert told in found.refusals["a"].text
 
 
 # ---- thresholds

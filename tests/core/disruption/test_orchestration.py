@@ -67,3 +67,10 @@ def test_the_limit_grows_with_what_is_on_its_way_within_bounds() -> None:
 def test_a_command_that_needs_nothing_drains_at_once() -> None:
     (delete,) = decided(member("a")).commands
     assert next_step(Running(delete, NOW), {}, 1, NOW).drain == ("a",)
+
+
+def test_a_node_of_a_static_pool_waits_for_every_machine_from_the_template() -> None:
+    (delete,) = decided(member("a")).commands
+    staged = Running(replace(delete, templates=2), NOW, ("x", "y"))
+    assert then(staged, x=Seen.UP, y=Seen.COMING).drain == ()
+    assert then(staged, x=Seen.UP, y=Seen.UP).drain == ("a",)

@@ -243,3 +243,32 @@ def test_a_claim_that_leaves_or_is_not_rebooting_is_left_to_others() -> None:
     assert next_step(Look(leaving, one.node, NOW)).step.effects == ()
     done = one.run().claim
     assert next_step(Look(done, one.node, one.now)).step.effects == ()
+
+
+def test_a_machine_that_somebody_restarted_meanwhile_is_not_restarted_again() -> None:
+    one = patient()
+    assert one.node is not None
+    notes = MappingProxyType({**one.claim.meta.annotations, PRE_BOOT_ID: "long ago"})
+    one.claim = replace(one.claim, meta=replace(one.claim.meta, annotations=notes))
+    one.run()
+    assert (one.phase, one.operations) == ("RebootSucceeded", [])
+
+
+def test_a_node_that_was_never_labelled_as_up_has_no_label_to_lose() -> None:
+    one = patient()
+    assert one.node is not None
+    one.node = replace(one.node, meta=replace(one.node.meta, labels=MappingProxyType({})))
+    step = answered(one.look(), Answer.DONE)
+    assert not any(isinstance(effect, SaveNode) for effect in step.effects)
+
+
+def test_a_bound_or_an_end_that_nobody_can_read_bounds_nothing() -> None:
+    one = patient(answer=Answer.REFUSED)
+    notes = MappingProxyType({**one.claim.meta.annotations, GRACE: "soon"})
+    one.claim = replace(one.claim, meta=replace(one.claim.meta, annotations=notes))
+    one.perform(answered(one.look(), Answer.REFUSED))
+    assert one.deleted
+    assert TERMINATION_TIME not in one.claim.meta.annotations
+    odd = MappingProxyType({TERMINATION_TIME: "soon"})
+    dated = rebooting.hurried(replace(one.claim, meta=replace(one.claim.meta, annotations=odd)), NOW)
+    assert dated.meta.annotations[TERMINATION_TIME] == timestamps.text(NOW)

@@ -3,9 +3,24 @@
 from math import inf
 
 import pytest
-from tests.core.disruption.clusters import HOUR, NOW, Member, decided, member, pods, policy, said
+from tests.core.disruption.clusters import (
+    HOUR,
+    NOW,
+    RESERVATION,
+    TYPES,
+    Member,
+    decided,
+    member,
+    pods,
+    policy,
+    reserved,
+    said,
+    world,
+)
 
+from dovetail.core import labels
 from dovetail.core.conditions import Condition, Status
+from dovetail.core.disruption import repairing
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.facts import Gates, PodFacts
 from dovetail.core.disruption.passes import Decided
@@ -22,6 +37,7 @@ from dovetail.core.disruption.repair_policies import (
 )
 from dovetail.core.errors import BadInput
 from dovetail.core.nodeclaims import LAUNCHED, REGISTERED
+from dovetail.core.requirements import Requirements, is_in
 from dovetail.core.resources import Resources
 
 FALLBACK = RepairPolicy("Ready", Status.FALSE, 600.0, grace=0.0)
@@ -212,3 +228,43 @@ def test_a_static_pool_stages_its_replacement_or_says_it_cannot() -> None:
     assert repaired(broken("a"), of={"pool": full}).method_refusals["a"].code is Code.STATIC_LIMIT
     first = repaired(broken("a"), of={"pool": full}, gates=Gates(node_repair=True, terminate_first_repair=True))
     assert [one.decision for one in first.commands] == [Decision.TERMINATE_FIRST]
+    more = {"replicas": 8, "limits": None}
+    assert repaired(broken("a"), of={"pool": more}).method_refusals["a"].code is Code.TRIM_FIRST
+
+
+def test_a_broken_node_whose_pods_find_no_place_stays_and_names_them() -> None:
+    picky = pods("gpu", selector=Requirements([is_in("example.com/gpu", "yes")]))
+    refusal = repaired(broken("a", pods=picky, labels={"example.com/gpu": "yes"})).method_refusals["a"]
+    assert (refusal.code, refusal.pods) == (Code.UNSCHEDULABLE, ("default/gpu-0",))
+
+
+def test_a_node_that_could_be_mended_alone_follows_those_that_take_the_last_room() -> None:
+    one_slot = (reserved(TYPES[1], 1),)
+    pool = policy("pool", is_in(labels.CAPACITY_TYPE, labels.RESERVED), consolidate_after=None)
+    found = repaired(broken("a"), broken("b"), types=one_slot, pools=[pool])
+    assert said(found) == ["replace a -> m4"]
+    assert found.method_refusals["b"].code is Code.NOT_CHOSEN
+    assert "it follows them" in found.method_refusals["b"].text
+
+
+def in_reservation(terminate_first: bool) -> Decided:
+    full = (reserved(TYPES[1], 0),)
+    one = broken("a", capacity_type=labels.RESERVED, labels={RESERVATION: "cr-1"}, types=full)
+    pool = policy("pool", is_in(labels.CAPACITY_TYPE, labels.RESERVED), consolidate_after=None)
+    gates = Gates(node_repair=True, terminate_first_repair=terminate_first)
+    return decided(one, pools=[pool], types=full, gates=gates, repairs=POLICIES)
+
+
+def test_a_broken_node_in_a_full_reservation_goes_first_when_the_gate_is_on() -> None:
+    assert in_reservation(terminate_first=False).method_refusals["a"].code is Code.UNSCHEDULABLE
+    (command,) = in_reservation(terminate_first=True).commands
+    assert (command.decision, command.replacements) == (Decision.TERMINATE_FIRST, ())
+    assert (command.grace, command.why) == (300.0, "no-reserved-capacity")
+
+
+def test_a_machine_that_is_no_node_is_not_ill_and_not_counted() -> None:
+    launching = member("new").but(node=None)
+    assert repairing.diagnosed(launching.machine, world(launching, repairs=POLICIES)) is None
+    nodes = [broken(name) for name in "abc"]
+    few = world(*nodes, launching, pools=[policy()], repairs=POLICIES)
+    assert "3 nodes of 3" in repairing.tripped(few)["pool"].text

@@ -256,3 +256,15 @@ def test_waves_are_an_annotation_and_bad_ones_are_named() -> None:
     assert str(said.waves) == "1, 10%, 50%"
     bad = policies.said({"dovetail.dev/rollout-waves": "some"})
     assert (bad.waves, bad.problems[0][0]) == (Waves(), "dovetail.dev/rollout-waves")
+
+
+def test_progress_is_told_with_its_wave_and_its_end_where_they_are_known() -> None:
+    begun = rollouts.Rollout("general", total=10, done=2, going=1, wave=0, waves=3, eta_seconds=120.0)
+    assert str(begun).startswith(
+        "NodePool general: 2 of 10 nodes renewed, 1 under way, wave 1 of 3; done in about 2 min;"
+    )
+    assert begun.left == 7
+    last = replace(begun, wave=3, eta_seconds=None)
+    assert str(last).startswith("NodePool general: 2 of 10 nodes renewed, 1 under way; old and new")
+    assert bool(waves.parse("1, 50%")) is True
+    assert bool(Waves()) is False

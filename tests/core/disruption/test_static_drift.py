@@ -1,5 +1,8 @@
 """Static pools: a drifted node goes for one from the template, within replicas and limits."""
 
+from dataclasses import replace
+from math import inf
+
 from tests.core.disruption.clusters import (
     HOUR,
     NOW,
@@ -12,14 +15,16 @@ from tests.core.disruption.clusters import (
     policy,
     reserved,
     said,
+    world,
 )
 
 from dovetail.core import labels
 from dovetail.core.conditions import Condition, Status
 from dovetail.core.disruption.budgets import Budget
-from dovetail.core.disruption.facts import Gates
+from dovetail.core.disruption.facts import Gates, PodFacts
 from dovetail.core.disruption.passes import Decided
 from dovetail.core.disruption.refusals import Code
+from dovetail.core.disruption.stages import StaticCount, static_counts
 from dovetail.core.requirements import is_in
 from dovetail.core.resources import Resources
 
@@ -79,3 +84,25 @@ def test_where_all_reservations_are_full_only_who_holds_a_slot_may_go() -> None:
     found = decided(holder, other, pools=[pool], types=types, gates=Gates(terminate_first_drift=True))
     assert said(found) == ["terminate-first a"]
     assert found.method_refusals["b"].code is Code.RESERVATIONS_FULL
+
+
+def test_who_is_held_or_over_budget_is_told_so() -> None:
+    held = drifted("a", facts=PodFacts(held_until=inf))
+    assert static(held, drifted("b")).method_refusals["a"].code is Code.POD_HELD
+    none = static(drifted("a"), drifted("b"), of={"budgets": (Budget("0"),)})
+    assert {one.code for one in none.method_refusals.values()} == {Code.BUDGET}
+
+
+def test_nodes_of_another_pool_and_nodes_that_go_are_not_too_many() -> None:
+    going = drifted("b", marked=True)
+    found = static(drifted("a"), going, member("other", pool="other"), replicas=1)
+    assert said(found) == ["replace a -> 1 from the template"]
+
+
+def test_a_node_whose_replacement_is_under_way_still_counts() -> None:
+    both = (drifted("a"), drifted("b"))
+    (first, _) = static(*both).commands
+    later = world(*both, pools=[policy("pool", pool={"replicas": 2})], running=(first,))
+    assert static_counts(later, "pool") == StaticCount(active=1, pending=1)
+    gone = replace(both[1].machine.claim, meta=replace(both[1].machine.claim.meta, deleting=NOW))
+    assert static_counts(world(both[0], both[1].but(claim=gone)), "pool") == StaticCount(active=1, deleting=1)

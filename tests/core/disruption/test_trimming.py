@@ -7,6 +7,7 @@ from tests.core.disruption.clusters import HOUR, NOW, Member, member, pods, poli
 
 from dovetail.core.disruption.facts import PodFacts
 from dovetail.core.disruption.trimming import excess
+from dovetail.core.pods import PodState
 
 
 def trimmed(*members: Member, replicas: int) -> list[str]:
@@ -39,3 +40,14 @@ def test_a_node_near_its_end_goes_before_a_young_one_with_the_same_pods() -> Non
     young = member("a", pods=pods("web", 2), created=NOW - HOUR, expire_after=10 * HOUR)
     old = member("b", pods=pods("api", 2), created=NOW - 9 * HOUR, expire_after=10 * HOUR)
     assert trimmed(young, old, replicas=1) == ["b"]
+
+
+def test_a_pod_that_waits_or_goes_anyway_makes_no_node_worth_keeping() -> None:
+    going = [replace(pod, node="b", state=PodState.GOING) for pod in pods("job", 9)]
+    made = world(
+        member("a", pods=pods("web")),
+        member("b"),
+        pools=[policy(pool={"replicas": 1})],
+        waiting=[*pods("new", 9), *going],
+    )
+    assert [one.name for one in excess(made, "pool")] == ["b"]

@@ -3,16 +3,19 @@
 from dataclasses import replace
 from math import inf
 
+import pytest
 from tests.core.disruption.clusters import HOUR, NOW, Member, decided, member, pods, policy, world
 
 from dovetail.core.conditions import Condition, Status
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.commands import Command
-from dovetail.core.disruption.facts import PodFacts
+from dovetail.core.disruption.facts import Gates, PodFacts
 from dovetail.core.disruption.passes import decide
 from dovetail.core.disruption.reasons import Decision, Reason
 from dovetail.core.disruption.refusals import Code
+from dovetail.core.disruption.repair_policies import RepairPolicy, checked
 from dovetail.core.disruption.validation import due, judge_again, judge_all, settling
+from dovetail.core.nodeclaims import LAUNCHED, REGISTERED
 
 
 def first(*members: Member, **more: object) -> Command:
@@ -105,6 +108,52 @@ def test_nodes_of_a_running_command_are_left_alone_and_their_pods_keep_their_roo
     assert all(set(one.names).isdisjoint(command.names) for one in found.commands)
     receiving = {placed.node.name for placed in command.group.placed}
     assert receiving.isdisjoint(name for one in found.commands for name in one.names)
+
+
+def test_a_node_that_became_empty_meanwhile_goes_as_it_was_to_go() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("db", 5)))
+    command = first(*nodes)
+    assert command.reason is Reason.UNDERUTILIZED
+    again = judge_again(command, world(member("a"), nodes[1], now=NOW + 15))
+    assert [one.names for one in again.commands] == [("a",)]
+
+
+ILL = Condition("DiskBroken", Status.TRUE, "IOError", since=NOW - HOUR)
+REPAIRS = {
+    "gates": Gates(node_repair=True),
+    "repairs": checked(
+        [
+            RepairPolicy("Ready", Status.FALSE, 600.0, grace=0.0),
+            RepairPolicy("DiskBroken", Status.TRUE, 60.0, reason="IO", grace=300.0),
+        ]
+    ),
+}
+
+
+def test_a_node_that_is_well_again_is_not_repaired() -> None:
+    ill = member("a", pods=pods("web", 7), node_conditions=(ILL,))
+    command = first(ill, **REPAIRS)
+    assert command.reason is Reason.UNHEALTHY
+    assert judge_again(command, world(ill, **REPAIRS)).commands != ()
+    well = judge_again(command, world(member("a", pods=pods("web", 7)), **REPAIRS))
+    assert [(names, one.text) for names, one in well.refusals] == [(("a",), "a is well again")]
+
+
+def test_a_broken_node_that_never_came_up_takes_nothing_from_a_budget_the_second_time_either() -> None:
+    none_left = {"pools": [policy(budgets=(Budget("0"),))], **REPAIRS}
+    never_up = member("a", pods=pods("web", 1), node_conditions=(ILL,), true=(LAUNCHED, REGISTERED))
+    command = first(never_up, **none_left)
+    assert [one.names for one in judge_again(command, world(never_up, **none_left)).commands] == [("a",)]
+    up = member("a", pods=pods("web", 1), node_conditions=(ILL,))
+    assert judge_again(command, world(up, **none_left)).refusals[0][1].code is Code.BUDGET
+
+
+@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.INTERRUPTED])
+def test_what_has_to_go_goes_whatever_budgets_say(reason: Reason) -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("db", 5)))
+    going = replace(first(*nodes), reason=reason)
+    none_left = world(*nodes, pools=[policy(budgets=(Budget("0"),))], now=NOW + 15)
+    assert [one.names for one in judge_again(going, none_left).commands] == [("a",)]
 
 
 # ---- many at once

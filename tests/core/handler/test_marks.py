@@ -90,3 +90,9 @@ def test_whatever_was_said_undoing_it_leaves_what_was_there(cordoned, tasks):
     for number, task in enumerate(tasks):
         node = marks.marked(node, task, Policy(), NOW + number)
     assert marks.unmarked(node) == before
+
+
+def test_a_node_is_put_out_of_service_once():
+    once = marks.out_of_service(NODE, NOW)
+    assert [one.key for one in once.taints if one not in NODE.taints] == [marks.OUT_OF_SERVICE]
+    assert marks.out_of_service(once, NOW + 60) is once

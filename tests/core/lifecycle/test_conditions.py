@@ -44,3 +44,10 @@ def test_what_was_said_of_an_older_generation_leaves_the_root_unknown():
     held = conditions.put((), conditions.true("Launched"), Moment(5.0, 1))
     held = conditions.put(held, conditions.true("Registered"), Moment(5.0, 2))
     assert SET.complete(held, 0.0, Moment(6.0, 2))[-1].status is Status.UNKNOWN
+
+
+def test_what_a_deleting_object_said_is_said_of_its_last_generation():
+    held = conditions.put((), conditions.true("Launched"), Moment(5.0, 1))
+    (raised,) = conditions.raised(held, 2)
+    assert (raised.generation, raised.since, raised.status) == (2, 5.0, Status.TRUE)
+    assert conditions.raised((raised,), 2) == (raised,)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from tests.core.lifecycle.claims import START, claim, node
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Status
-from dovetail.core.effects import Delete, Evict, Ref, SaveClaim, SaveNode, Say, Step, Terminate
+from dovetail.core.effects import Delete, Evict, Observe, Ref, SaveClaim, SaveNode, Say, Step, Terminate
 from dovetail.core.lifecycle import drain, finalization, termination
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.lifecycle.termination import Leaving
@@ -86,7 +89,50 @@ def test_a_claim_without_our_finalizer_is_not_ours_to_end():
     assert finalization.finalize(claim(true=UP, deleting=START, finalizers=()), (), START) == Step()
 
 
+def test_a_claim_whose_machine_is_told_to_go_says_so_once_and_of_its_last_generation():
+    held = claim(true=UP, deleting=START)
+    later = replace(held, meta=replace(held.meta, generation=2))
+    told = saved_claim(finalization.terminated(later, False, START))
+    assert {one.generation for one in told.conditions} == {2}
+    assert kinds(finalization.terminated(told, False, START + 5)) == []
+
+
+def test_how_long_a_machine_took_to_go_is_counted_from_when_it_was_told():
+    told = saved_claim(finalization.terminated(claim(true=UP, deleting=START), False, START + 3))
+    step = finalization.terminated(told, True, START + 10)
+    took = {one.metric: one.value for one in step.effects if isinstance(one, Observe)}
+    assert took == {
+        "nodeclaims_instance_termination_duration_seconds": 7.0,
+        "nodeclaims_termination_duration_seconds": 10.0,
+    }
+
+
 # ---- nodes
+
+
+def test_a_node_that_stays_or_is_not_ours_to_end_is_left_alone():
+    stays, anothers = node(finalizers=(FINALIZER,)), node(deleting=START)
+    for one in (stays, anothers):
+        assert termination.terminate(Leaving(one, claim(true=UP)), START) == Step()
+
+
+def test_a_node_that_is_fenced_off_is_not_written_again():
+    fenced = leaving_node(labels={EXCLUDE_FROM_BALANCERS: "karpenter"})
+    step = termination.terminate(Leaving(fenced, claim(true=UP, deleting=START), (pod(),)), START)
+    assert "SaveNode" not in kinds(step)
+
+
+def test_a_node_is_counted_as_drained_once():
+    late = termination.terminate(Leaving(leaving_node(), draining()), START + 5)
+    assert "Count" in kinds(late)
+    again = termination.terminate(Leaving(leaving_node(), saved_claim(late)), START + 6)
+    assert "Count" not in kinds(again)
+    assert isinstance(again.effects[-1], Terminate)
+
+
+def test_pods_of_a_node_without_a_claim_are_evicted_for_no_reason_of_ours():
+    step = termination.terminate(Leaving(leaving_node(), None, (pod(),)), START)
+    assert [one.reason for one in step.effects if isinstance(one, Evict)] == [""]
 
 
 def test_a_leaving_node_is_fenced_and_its_claim_deleted():
@@ -233,3 +279,13 @@ def test_the_same_pod_is_asked_with_its_deadline():
     step = termination.terminate(Leaving(leaving_node(), held, (pod(grace=5.0),)), START)
     evicted = next(effect for effect in step.effects if isinstance(effect, Evict))
     assert evicted.deadline == START + 30
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [{"finished": True}, {"deleting": START}, {"tolerates": True}, {"mirror": True}, {"protected": True}],
+    ids=lambda stays: next(iter(stays)),
+)
+def test_a_pod_is_evicted_unless_it_is_going_or_something_forbids_it(stays: dict[str, object]):
+    assert drain.is_evictable(pod())
+    assert not drain.is_evictable(pod(**stays))

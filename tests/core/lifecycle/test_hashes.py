@@ -46,3 +46,9 @@ def test_a_zero_counts_only_behind_a_pointer():
     bare, zero = Struct("T", ()), Struct("T", (("Count", Int32(0)),))
     assert hashed(zero) == hashed(bare)
     assert hashed(Struct("T", (("Count", Pointer(Int32(0))),))) != hashed(bare)
+
+
+def test_true_false_and_nothing_are_three_values():
+    assert hashed(None) == 0
+    assert len({hashed(True), hashed(False), hashed(None)}) == 3
+    assert hashed(True) != hashed("\x00")

@@ -79,3 +79,16 @@ def test_everything_a_cloud_may_say_is_told_in_words(kind: str) -> None:
     assert isinstance(say, Say)
     assert say.reason != "TerminatingOnInterruption"
     assert len(say.message.split()) > 2
+
+
+def test_a_machine_of_no_known_type_says_nothing_of_the_market() -> None:
+    told = MappingProxyType({key: value for key, value in TOLD.items() if key != labels.INSTANCE_TYPE})
+    claim = replace(CLAIM, meta=replace(CLAIM.meta, labels=told))
+    assert interruption.shortage(claim, interruption.SPOT) is None
+
+
+@pytest.mark.parametrize(("grace", "mode"), [(None, "graceful"), (0.0, "forceful"), (1.0, "eventual")])
+def test_how_hard_pods_may_be_pushed_is_counted(grace: float | None, mode: str) -> None:
+    count = interruption.interrupted(replace(CLAIM, grace=grace), interruption.SPOT, None).effects[-1]
+    assert isinstance(count, Count)
+    assert count.labels["termination_mode"] == mode

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.core.lifecycle.claims import START, amounts, claim, node
 
-from dovetail.core.effects import Count, Delete, SaveClaim, Say
+from dovetail.core.effects import Count, Delete, SaveClaim, Say, Step
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import health, upkeep
 from dovetail.core.lifecycle.health import Window
@@ -91,3 +91,27 @@ def test_what_looks_like_a_mistake_waits_and_then_goes_a_few_at_a_time_the_oldes
     assert upkeep.returnable(lost, None) == lost
     assert upkeep.returnable(lost, upkeep.MISTAKE_SECONDS - 1) == ()
     assert upkeep.returnable(lost, upkeep.MISTAKE_SECONDS) == tuple(reversed(lost[3:]))
+
+
+def test_a_claim_whose_turn_comes_within_budgets_may_live_longer_by_a_share_of_its_life():
+    held = claim(true=UP, expire_after=3600.0)
+    assert not upkeep.is_expired(held, START + 3599)
+    assert upkeep.is_expired(held, START + 3600)
+    assert not upkeep.is_expired(held, START + 3960 - 1, patience=0.1)
+    assert upkeep.is_expired(held, START + 3960, patience=0.1)
+    assert not upkeep.is_expired(claim(true=UP), START + 1e9)
+
+
+def test_a_claim_that_expires_without_pods_moves_none():
+    step = upkeep.expired(claim(true=UP, expire_after=3600.0), 0, START + 3600)
+    assert [one.metric for one in step.effects if isinstance(one, Count)] == ["nodeclaims_disrupted_total"]
+
+
+def test_a_node_that_is_not_up_or_goes_is_not_measured():
+    small, promised = node(capacity=amounts(memory="1Gi")), {"capacity": amounts(memory="128Gi")}
+    wanted = amounts(memory="1Gi")
+    for held in (
+        claim(true=(LAUNCHED, REGISTERED), requests=wanted, **promised),
+        claim(true=UP, deleting=START, requests=wanted, **promised),
+    ):
+        assert upkeep.consistent(held, small, START) == Step((), upkeep.CONSISTENCY_SECONDS)
