@@ -1,4 +1,5 @@
-"""`python -m bench [NAME …]`: run all benchmarks or those named; `--render-only`: the page from kept figures."""
+"""`python -m bench [NAME …]`: run all benchmarks or those named; `--render-only`: the page from kept figures, and the
+README's table from the page."""
 
 import argparse
 import datetime
@@ -9,7 +10,7 @@ import sys
 from types import ModuleType
 
 import bench
-from bench import page, peer
+from bench import excerpt, page, peer
 from bench.report import RESULTS, ROOT, broken, from_json, write
 
 
@@ -60,8 +61,9 @@ def usual(known: dict[str, ModuleType]) -> list[str]:
 def render(known: dict[str, ModuleType]) -> int:
     kept = {name: path for name in known if (path := RESULTS / f"{name}.json").exists()}
     if not kept:
-        print("There are no figures to render; run `python -m bench` first.", file=sys.stderr)
-        return 1
+        excerpt.write()
+        print("There are no figures here: the page stays as it is, and the README's table was made from it.")
+        return 0
     sections = [
         page.Section(name, inspect.getdoc(known[name]) or "", from_json(path.read_text(encoding="utf-8")))
         for name, path in kept.items()
@@ -70,7 +72,8 @@ def render(known: dict[str, ModuleType]) -> int:
     date = datetime.datetime.fromtimestamp(newest, tz=datetime.UTC).date()
     page.PAGE.parent.mkdir(parents=True, exist_ok=True)
     page.PAGE.write_text(page.render(sections, page.this_machine(peer.version(), date)), encoding="utf-8")
-    print(f"wrote {page.PAGE.relative_to(ROOT)}")
+    excerpt.write()
+    print(f"wrote {page.PAGE.relative_to(ROOT)} and the table in {excerpt.README.name}")
     missed = [row.row for section in sections for row in section.rows if row.met is False]
     if missed:
         print(f"targets missed: {', '.join(missed)}", file=sys.stderr)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from tools.requirements import page
 
+from tools import regions
+
 
 def test_every_requirement_is_cited_by_a_test():
     cited = page.citations()
@@ -16,6 +18,12 @@ def test_no_test_cites_a_requirement_that_is_not_there():
 
 def test_the_page_is_what_the_tests_say():
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run python -m tools.requirements"
+
+
+def test_the_readme_counts_them_as_they_are():
+    held = regions.held(page.README.read_text(encoding="utf-8"), *page.REGION)
+    assert held == page.summary(), "run python -m tools.requirements"
+    assert sum(int(row.split(" | ")[2]) for row in held.splitlines()[2:-1]) == len(page.wording())
 
 
 def test_the_risk_of_control_planes_on_spot_is_documented():

@@ -17,6 +17,15 @@ PAGE: Final = ROOT / "docs" / "reference" / "requirements.md"
 _WORDING: Final = Path(__file__).with_name("wording.tsv")
 _CITED: Final = re.compile(r"(?<![A-Za-z0-9])(?:S([0-4])[._](\d{1,2})|R(\d{1,2}))(?![0-9A-Za-z])")
 _NAMED: Final = 3
+README: Final = ROOT / "README.md"
+REGION: Final = ("requirements", "python -m tools.requirements")
+FAMILIES: Final = {
+    "S0": "the cache of instance types",
+    "S2": "types and allocatable",
+    "S3": "capacity reservations",
+    "S4": "minValues",
+    "R": "Cluster API with spot machines",
+}
 _HEAD: Final = """# Requirements, and what proves them
 
 <!-- made by python -m tools.requirements -->
@@ -65,6 +74,25 @@ def text() -> str:
         shown = "<br>".join(f"[{one.words}](../../{one.file})" for one in tests[:_NAMED])
         rows.append(f"| {number} | {words} | {shown} |")
     return _HEAD + "\n".join(rows) + "\n"
+
+
+def summary() -> str:
+    """How many there are of each family, and how many are cited: the README's table."""
+    cited = citations()
+    rows = []
+    for family, about in FAMILIES.items():
+        numbers = [number for number in wording() if _family(number) == family]
+        proven = sum(number in cited for number in numbers)
+        rows.append(f"| {family} | {about} | {len(numbers)} | {proven} |")
+    total, proven = len(wording()), sum(number in cited for number in wording())
+    head = "| | requirements about | asked | proven by a test that cites it |\n|---|---|---:|---:|"
+    return "\n".join(
+        (head, *rows, f"| all | [each with its tests](docs/reference/requirements.md) | {total} | {proven} |")
+    )
+
+
+def _family(number: str) -> str:
+    return number.partition(".")[0] if "." in number else number[:1]
 
 
 def _of_module(path: Path, file: str) -> Iterator[tuple[str, Test]]:
