@@ -1,5 +1,12 @@
-"""What every room of the tests may ask for."""
+"""What every room of the tests may ask for, and how Hypothesis searches in all of them: without deadlines, as no test
+may look at a clock, and with nothing kept on disk.
+"""
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.control_plane_plugin", "tests.aws_plugin", "tests.gcp_plugin"]
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.order_plugin", "tests.control_plane_plugin", "tests.aws_plugin", "tests.gcp_plugin"]
+
+settings.register_profile("house", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")

@@ -1,7 +1,7 @@
 """The real control plane for whoever asks: started once by a worker, and never quietly absent.
 
 A test asks with the `control_plane` fixture. Such tests form two groups, those that ask much and those under `live`
-that wait much, so that with two workers (`--dist loadgroup`) each has one of them and starts its own; without groups
+that wait much, so that of several workers (`--dist loadgroup`) two have one of them and start their own; without groups
 every worker that needs one does. Where it cannot be had they are skipped and the run says so in one line; with
 DOVETAIL_REQUIRE_CONTROL_PLANE=1 they fail instead, and so does a run in which no test passed that had an answer.
 """

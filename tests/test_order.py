@@ -1,0 +1,65 @@
+"""The order of tests is another for every seed and the same for the same seed; stories keep theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tests import order_plugin
+
+
+@dataclass(frozen=True)
+class Item:
+    """As much of a test as its order needs."""
+
+    path: Path
+    nodeid: str
+    story: bool = False
+
+    def get_closest_marker(self, name: str) -> object:
+        return name if self.story and name == "story" else None
+
+
+def items(file: str, count: int, story: bool = False) -> list[Item]:
+    return [Item(Path(file), f"{file}::test_{number:02}", story) for number in range(count)]
+
+
+def order(found: list[Item], seed: int) -> list[str]:
+    return [one.nodeid for one in order_plugin.shuffled(cast("list[pytest.Item]", found), seed)]
+
+
+ITEMS = [*items("a.py", 20), *items("b.py", 20), *items("c.py", 20)]
+
+
+def test_a_seed_brings_its_order_back_however_the_tests_were_found() -> None:
+    assert order(ITEMS, 7) == order(ITEMS[::-1], 7)
+    assert order(ITEMS, 7) != order(ITEMS, 8)
+
+
+def test_nothing_is_lost_and_nothing_runs_twice() -> None:
+    assert sorted(order(ITEMS, 7)) == sorted(one.nodeid for one in ITEMS)
+
+
+def test_tests_of_one_file_stay_together_in_an_order_of_their_own() -> None:
+    found = order(ITEMS, 7)
+    files = [found[start].partition("::")[0] for start in (0, 20, 40)]
+    assert sorted(files) == ["a.py", "b.py", "c.py"]
+    assert all(one.startswith(files[place // 20]) for place, one in enumerate(found))
+    assert found[:20] != sorted(found[:20])
+
+
+def test_files_change_places() -> None:
+    assert len({tuple(one[:1] for one in order(ITEMS, seed)) for seed in range(20)}) > 3
+
+
+def test_a_story_is_told_in_its_order() -> None:
+    chapters = items("story.py", 20, story=True)
+    found = [one for one in order([*ITEMS, *chapters], 7) if one.startswith("story.py")]
+    assert found == [one.nodeid for one in chapters]
+
+
+def test_what_the_fast_run_leaves_out_exists_and_says_why() -> None:
+    assert [room for room in order_plugin.SLOW if not (order_plugin.TESTS / room).exists()] == []
+    assert all(order_plugin.SLOW.values())
