@@ -208,7 +208,7 @@ async def life(killer: Killer) -> None:
 
 
 #: As many as the life has, rounded up; `test_every_boundary_on_azure_is_tried` keeps it honest.
-BOUNDARIES = 26
+BOUNDARIES = 29
 
 
 @pytest.mark.parametrize("at", range(1, BOUNDARIES + 1))

@@ -155,6 +155,7 @@ def test_a_pool_costs_what_its_machines_do_and_one_without_a_price_is_counted():
         async with Live() as live:
             live.pods(3)
             await live.until(live.ready)
+            await live.settle(1)
             claim = live.claim()
             paid = float(live.node()["metadata"]["labels"]["eks-node-viewer/instance-price"])
             found = re.search(r'karpenter_nodepools_cost_total{nodepool="general"} (\S+)\n', live.metrics.text())

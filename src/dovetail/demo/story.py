@@ -106,9 +106,10 @@ class Story:
             f"{len(before.machines)} machines are left for {FEW + DB} pods, at {figures.money(before.nanodollars)}/h."
         )
         self.type(f"kubectl patch nodepool general --type merge -p '{CONSOLIDATING}'")
+        earlier = len(self.world.witness.commands)
         self.world.consolidate("general")
-        await self._calm()
-        for sentence in sentences.given_up(self.world.witness.commands):
+        await self._calm(earlier)
+        for sentence in sentences.given_up(self.world.witness.commands[earlier:]):
             self.say(sentence)
         after = cluster.look(self.world.store)
         self.say(f"{len(after.machines)} machines are left, at {figures.money(after.nanodollars)}/h.")
@@ -120,13 +121,13 @@ class Story:
             self.world.scale(one, 0)
         await self._until(lambda seen: not seen.machines)
 
-    async def _calm(self) -> None:
-        """Until something was given up, and nothing more is worth it."""
+    async def _calm(self, earlier: int) -> None:
+        """Until something was given up, after so many commands for other reasons, and nothing more is worth it."""
         self._wanted = {"web": FEW, "db": DB}
 
         def done(seen: Seen) -> bool:
             still = all(one.state == READY for one in seen.machines) and not seen.pending
-            return bool(self.world.witness.commands) and still and self.world.is_calm
+            return len(self.world.witness.commands) > earlier and still and self.world.is_calm
 
         await self._until(done)
 

@@ -37,6 +37,14 @@ class Access:
     apart: bool = False
 
 
+def _is_there(module: str) -> bool:
+    """Whether a module could be imported, without doing so."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is what it lies in
+        return False
+
+
 def identity(access: Access) -> tuple[Any, str]:
     """Credentials and project; raises Misconfigured with what is missing."""
     try:
@@ -45,7 +53,7 @@ def identity(access: Access) -> tuple[Any, str]:
         from google.auth.exceptions import DefaultCredentialsError
     except ImportError as missing:
         raise Misconfigured(NO_SDK) from missing
-    if find_spec("google.cloud.compute_v1") is None:
+    if not _is_there("google.cloud.compute_v1"):
         raise Misconfigured(NO_SDK)
     credentials: Any = AnonymousCredentials()
     project: str | None = ""
