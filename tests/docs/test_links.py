@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]
