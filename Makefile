@@ -60,8 +60,8 @@ audit: $(READY)  ## every package's licence, then the known problems of every ve
 	build/audit/bin/pip-audit --strict --progress-spinner off --no-deps --disable-pip -r constraints.txt
 
 lint: $(READY)
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --no-cache --check .
+	$(BIN)/ruff check --no-cache .
 
 types: $(READY)
 	$(BIN)/mypy
