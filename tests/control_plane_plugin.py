@@ -22,9 +22,6 @@ from tools.control_plane.start import ControlPlane
 REQUIRE = "DOVETAIL_REQUIRE_CONTROL_PLANE"
 GROUP = "control-plane"
 LIVE_GROUP = "control-plane-live"
-#: Those of Cluster API's machines, by themselves so that no worker has all that is live.
-MACHINES_GROUP = "control-plane-machines"
-GROUPS = (GROUP, LIVE_GROUP, MACHINES_GROUP)
 EVIDENCE = "control-plane-version"
 ABSENT = "no real control plane here"
 LOGS = Path(__file__).resolve().parents[1] / "build" / "control-plane"
@@ -106,7 +103,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if skipped := config.stash[SKIPPED]:
         terminalreporter.write_line(f"{len(skipped)} TESTS SKIPPED: {skipped[0].splitlines()[0]}", red=True, bold=True)
-    if len(config.stash[USED]) > len(GROUPS):
+    if len(config.stash[USED]) > len((GROUP, LIVE_GROUP)):
         # Correct but wasteful. `--dist loadgroup` does nothing with pytest 9.2 and pytest-xdist 3.8.
         owners = ", ".join(sorted(config.stash[USED]))
         terminalreporter.write_line(f"every worker started a control plane of its own: {owners}", yellow=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.control_plane_plugin import MACHINES_GROUP
+from tests.control_plane_plugin import LIVE_GROUP
 from tests.live import machine_shops, objects
 from tests.live.live import is_true
 from tests.live.real import Real, install
@@ -22,7 +22,7 @@ from dovetail.clouds.cluster_api.market import BOOTS_FROM
 
 #: A fixture: a control plane with Cluster API's own manager.
 __all__ = ["upstream"]
-pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)
+pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
 POOL = "drawing"
 
 

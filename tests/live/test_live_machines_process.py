@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.control_plane_plugin import ABSENT, MACHINES_GROUP, required
+from tests.control_plane_plugin import ABSENT, LIVE_GROUP, required
 from tests.handler.real_handler import RealHandler, let_in
 from tests.live import machine_shops
 from tests.live.machine_shops import Shop
@@ -33,7 +33,7 @@ from dovetail.api.install.machines import MachinesInstallation
 from dovetail.core.handler import marks
 from dovetail.core.machines import names
 
-pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)
+pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
 
 
 @pytest.fixture(scope="module")
