@@ -10,11 +10,15 @@ import base64
 import http.client
 import json
 import ssl
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from .certificates import Pair
+
+# Times, a second apart, a request is repeated that the server had too much to do for.
+ASKED_AGAIN: Final = 30
 
 # A service account's objects are named for it; anybody may look at them with kubectl.
 Rules = list[dict[str, Any]]
@@ -62,6 +66,17 @@ class Admin:
         return cls(host, port, tls)
 
     def request(self, method: str, path: str, body: Any = None, content: str = "application/json") -> Any:
+        """The answer; asked for again while the server says it is too early, as after a kind was defined."""
+        for _ in range(ASKED_AGAIN):
+            try:
+                return self._once(method, path, body, content)
+            except Refused as refusal:
+                if refusal.status != http.HTTPStatus.TOO_MANY_REQUESTS:
+                    raise
+            time.sleep(1)
+        return self._once(method, path, body, content)
+
+    def _once(self, method: str, path: str, body: Any, content: str) -> Any:
         connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=10)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
