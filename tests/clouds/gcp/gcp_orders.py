@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from dovetail.api import kinds
 from dovetail.api.cluster_api.infra_reading import infra_machine
 from dovetail.api.fields import fields
-from dovetail.clouds.machines import Sought, UserData
+from dovetail.clouds.gcp.client import Access, Gcp
+from dovetail.clouds.gcp.machines import GcpMachines
+from dovetail.clouds.machines import Machines, Sought, UserData
 from dovetail.core.machines.infra_objects import Market, Purchase, Wanted, token_of
 
 BOOT = UserData(b"#cloud-config\n")
@@ -37,3 +41,10 @@ def order(name: str = "m", zone: str = ZONE, cluster: str = "c", **spec: Any) ->
 
 def sought(name: str = "m", provider_id: str = "") -> Sought:
     return Sought(name, "c", token_of(f"uid-{name}"), provider_id, "default")
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Machines]:
+    """As a controller has them, but with the SDK in this process: one of its own takes seconds to start."""
+    async with Gcp(Access("p", url)) as gcp:
+        yield GcpMachines(gcp)

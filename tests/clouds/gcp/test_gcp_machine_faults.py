@@ -8,12 +8,12 @@ import contextlib
 from typing import Any
 
 import pytest
-from tests.clouds.gcp.gcp_orders import BOOT, order, sought
+from tests.clouds.gcp.gcp_orders import BOOT, opened, order, sought
 from tools.gcp_server import Fault, GcpServer
 
 from dovetail.clouds import port
 from dovetail.clouds.gcp.client import Access, Gcp
-from dovetail.clouds.gcp.machines import GcpMachines, cloud, opened
+from dovetail.clouds.gcp.machines import GcpMachines, cloud
 from dovetail.clouds.machines import Machines
 from dovetail.clouds.port import CloudError
 
@@ -46,7 +46,7 @@ def test_R38_an_order_that_is_refused_is_refused_with_what_it_means(
     gcp_server.faults.add(Fault("instances.insert", **fault))
 
     async def scenario() -> None:
-        async with opened("p", gcp_server.url) as machines:
+        async with opened(gcp_server.url) as machines:
             with pytest.raises(error) as told:
                 await machines.create(order(), BOOT)
             assert "http://" not in str(told.value)
@@ -65,7 +65,7 @@ def test_R9_an_answer_that_is_lost_is_asked_for_again_and_leaves_one_instance(
     gcp_server.faults.add(Fault(call, after=True, **fault))
 
     async def scenario() -> None:
-        async with opened("p", gcp_server.url) as machines:
+        async with opened(gcp_server.url) as machines:
             for _ in range(3):
                 with contextlib.suppress(port.Unavailable, port.Throttled):
                     await machines.create(order(), BOOT)
@@ -84,7 +84,7 @@ def test_a_removal_goes_on_after_any_fault_and_is_over_only_when_nothing_is_left
     gcp_server: GcpServer, call: str, fault: dict[str, Any], after: bool
 ):
     async def scenario() -> None:
-        async with opened("p", gcp_server.url) as machines:
+        async with opened(gcp_server.url) as machines:
             made = await machines.create(order(), BOOT)
             gcp_server.faults.add(Fault(call, after=after, **fault))
             # Without an id on record too, where orders under way are looked for.
@@ -104,7 +104,7 @@ def test_a_removal_goes_on_after_any_fault_and_is_over_only_when_nothing_is_left
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 def test_R10_a_cloud_that_cannot_be_asked_is_never_taken_for_one_that_has_nothing(gcp_server: GcpServer, status: int):
     async def scenario() -> None:
-        async with opened("p", gcp_server.url) as machines:
+        async with opened(gcp_server.url) as machines:
             for known in ("", "gce://p/europe-west1-b/m"):
                 for call in (machines.find, machines.delete):
                     gcp_server.faults.add(Fault("", status, "", times=9))
@@ -124,7 +124,7 @@ def test_an_answer_that_takes_too_long_is_none_and_the_order_is_found_again(gcp_
             with pytest.raises(port.Unavailable, match="did not answer"):
                 await GcpMachines(gcp).create(order(), BOOT)
         await asyncio.sleep(0.15)
-        async with opened("p", gcp_server.url) as machines:
+        async with opened(gcp_server.url) as machines:
             await machines.create(order(), BOOT)
 
     asyncio.run(scenario())
@@ -133,7 +133,7 @@ def test_an_answer_that_takes_too_long_is_none_and_the_order_is_found_again(gcp_
 
 def test_nobody_listens_at_the_endpoint():
     async def scenario() -> None:
-        async with opened("p", "http://127.0.0.1:9") as machines:
+        async with opened("http://127.0.0.1:9") as machines:
             with pytest.raises(port.Unavailable, match="ConnectionError"):
                 await machines.find(sought())
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from tests.clouds.gcp import gcp_orders
 from tests.clouds.gcp.gcp_orders import BOOT, ZONE, order, sought
 from tools.gcp_server import Fault, GcpServer, GcpWorld
 
@@ -46,7 +47,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def through(server: GcpServer, scenario: Callable[[Machines], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with opened("p", server.url) as machines:
+        async with gcp_orders.opened(server.url) as machines:
             await scenario(machines)
 
     asyncio.run(run())
