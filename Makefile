@@ -6,8 +6,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV    := .venv
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
-# Two workers have a control plane each and wait much; the third has work for two cores all the time.
-PYTEST  ?= $(BIN)/python -m pytest -n 3 --dist loadgroup
+# Three workers have a control plane each, and two of those wait much; the rest is work for two cores all the time.
+PYTEST  ?= $(BIN)/python -m pytest -n 4 --dist loadgroup
 SEED    := $(or $(SEED),$(shell date +%s))
 
 # Tests start Python hundreds of times: what is compiled once must be found the next time.

@@ -1,8 +1,8 @@
 """The real control plane for whoever asks: started once by a worker, and never quietly absent.
 
-A test asks with the `control_plane` fixture. Such tests form two groups, those that ask much and those under `live`
-that wait much, so that of several workers (`--dist loadgroup`) two have one of them and start their own; without groups
-every worker that needs one does. Where it cannot be had they are skipped and the run says so in one line; with
+A test asks with the `control_plane` fixture. Such tests form three groups, those that ask much and, under `live`, two
+that wait much, so that of several workers (`--dist loadgroup`) three have one of them and start their own; without
+groups every worker that needs one does. Where it cannot be had they are skipped and the run says so in one line; with
 DOVETAIL_REQUIRE_CONTROL_PLANE=1 they fail instead, and so does a run in which no test passed that had an answer.
 """
 
@@ -12,9 +12,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
-from tools.control_plane.find import find
+from tools.control_plane.find import find, find_cluster_api
 from tools.control_plane.processes import Identity
 from tools.control_plane.programs import NoControlPlane
 from tools.control_plane.start import ControlPlane
@@ -22,6 +23,8 @@ from tools.control_plane.start import ControlPlane
 REQUIRE = "DOVETAIL_REQUIRE_CONTROL_PLANE"
 GROUP = "control-plane"
 LIVE_GROUP = "control-plane-live"
+#: Files whose tests have Cluster API's kinds say so: `pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)`.
+MACHINES_GROUP = "control-plane-machines"
 EVIDENCE = "control-plane-version"
 ABSENT = "no real control plane here"
 LOGS = Path(__file__).resolve().parents[1] / "build" / "control-plane"
@@ -47,11 +50,31 @@ def shared_control_plane() -> Iterator[ControlPlane]:
     try:
         control_plane = ControlPlane(find(os.environ), logs=_log_directory()).start()
     except NoControlPlane as reason:
-        if required():
-            pytest.fail(f"{ABSENT}, and {REQUIRE} is set: {reason}", pytrace=False)
-        pytest.skip(f"{ABSENT}: {reason}")
+        _absent(reason)
     yield control_plane
     control_plane.stop()
+
+
+@pytest.fixture(scope="session")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One with Cluster API's own manager, apart from the other: its definitions and ours have the same names."""
+    try:
+        manager = find_cluster_api(os.environ)
+        plane = ControlPlane(find(os.environ), logs=tmp_path_factory.mktemp("upstream")).start()
+    except NoControlPlane as reason:
+        _absent(reason)
+    try:
+        plane.start_cluster_api(manager)
+        yield plane
+        assert plane.fallen() == []
+    finally:
+        plane.stop()
+
+
+def _absent(reason: NoControlPlane) -> NoReturn:
+    if required():
+        pytest.fail(f"{ABSENT}, and {REQUIRE} is set: {reason}", pytrace=False)
+    pytest.skip(f"{ABSENT}: {reason}")
 
 
 @pytest.fixture
@@ -103,7 +126,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if skipped := config.stash[SKIPPED]:
         terminalreporter.write_line(f"{len(skipped)} TESTS SKIPPED: {skipped[0].splitlines()[0]}", red=True, bold=True)
-    if len(config.stash[USED]) > len((GROUP, LIVE_GROUP)):
+    if len(config.stash[USED]) > len((GROUP, LIVE_GROUP, MACHINES_GROUP)):
         # Correct but wasteful. `--dist loadgroup` does nothing with pytest 9.2 and pytest-xdist 3.8.
         owners = ", ".join(sorted(config.stash[USED]))
         terminalreporter.write_line(f"every worker started a control plane of its own: {owners}", yellow=True)

@@ -27,6 +27,7 @@ from dovetail.api import kinds
 from dovetail.api.install import objects as installed
 from dovetail.api.install.installation import NAME, Installation
 from dovetail.api.kinds import Kind
+from dovetail.core import labels
 
 Object = dict[str, Any]
 NAMESPACE = "kube-system"
@@ -158,6 +159,13 @@ class Real:
         for name in names:
             self.delete(kinds.DEPLOYMENTS, name, "default")
 
+    def delete_pool(self, name: str) -> None:
+        """With its claims, for which whoever collects garbage may take minutes as well."""
+        self.delete(kinds.NODE_POOLS, name)
+        for one in self.claims():
+            if one["metadata"]["labels"].get(labels.NODEPOOL) == name:
+                self.delete(kinds.NODE_CLAIMS, one["metadata"]["name"])
+
     def running(self, name: str) -> list[Object]:
         found = self.all(kinds.PODS, f"?labelSelector=app%3D{name}")
         return [
@@ -201,13 +209,15 @@ def at_work(plane: ControlPlane, directory: Path, pool: str) -> Iterator[Real]:
         real.until(lambda: real.ready and real.lease()["holderIdentity"])
         yield real
     finally:
-        if real.process is not None:
-            _cleared(real, pool)
-            real.end()
+        _cleared(real, pool)
+        real.end()
         plane.stop_kwok()
 
 
 def _cleared(real: Real, pool: str) -> None:
+    """It is started again where a test failed while it was away: what comes after expects an empty cluster."""
+    if real.process is None or real.process.poll() is not None:
+        real.start()
     real.delete_workloads()
-    real.delete(kinds.NODE_POOLS, pool)
+    real.delete_pool(pool)
     real.until(lambda: not real.nodes() and not real.claims())

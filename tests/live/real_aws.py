@@ -110,15 +110,16 @@ def at_work(plane: ControlPlane, directory: Path, server: AwsServer, place: Acco
         real.until(lambda: real.ready and real.lease()["holderIdentity"])
         yield real
     finally:
-        if real.process is not None:
-            _cleared(real)
-            real.end()
+        if real.process is None or real.process.poll() is not None:
+            real.start()
+        _cleared(real)
+        real.end()
         plane.stop_kwok()
 
 
 def _cleared(real: RealAws) -> None:
     real.delete_workloads()
-    real.delete(kinds.NODE_POOLS, "aws-live")
+    real.delete_pool("aws-live")
     real.until(lambda: not real.nodes() and not real.claims() and not real.machines())
     real.delete(kinds.EC2_NODE_CLASSES, "default")
     real.until(lambda: not real.all(kinds.EC2_NODE_CLASSES))

@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.control_plane_plugin import LIVE_GROUP
+from tests.control_plane_plugin import MACHINES_GROUP
 from tests.live import machine_shops, objects
 from tests.live.live import is_true
 from tests.live.real import Real, install
 from tests.live.real_machines import CONTROL_PLANE, Machinery, machinery
-from tests.live.test_live_machines_process import upstream
 from tools.aws_server import AwsServer
 from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
 from dovetail.clouds.cluster_api.market import BOOTS_FROM
 
-#: A fixture: a control plane with Cluster API's own manager.
-__all__ = ["upstream"]
-pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
+pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)
 POOL = "drawing"
 
 
@@ -48,7 +45,7 @@ def drawn(one: Machinery, bridge: RealBridge) -> None:
         assert (owner["kind"], owner["uid"]) == ("NodeClaim", claim["metadata"]["uid"])
         assert machine["spec"]["providerID"] == claim["status"]["providerID"]
         bridge.delete(kinds.DEPLOYMENTS, "drawn", "default")
-        bridge.delete(kinds.NODE_POOLS, POOL)
+        bridge.delete_pool(POOL)
         bridge.until(lambda: not bridge.claims())
         one.until(lambda: {each["metadata"]["name"] for each in one.list(kinds.MACHINES)} == before)
         one.until(lambda: {each["metadata"]["name"] for each in one.list(machines)} == before)

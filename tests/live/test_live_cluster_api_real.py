@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.contract.kubernetes.things import fresh
-from tests.control_plane_plugin import LIVE_GROUP
+from tests.control_plane_plugin import MACHINES_GROUP
 from tools.control_plane.start import ControlPlane
 
 from dovetail.api import kinds
@@ -26,7 +26,7 @@ from dovetail.kube import config
 from dovetail.kube.client import Client
 from dovetail.kube.patches import Apply, MergePatch
 
-pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
+pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)
 PATIENCE, LOOK = 180.0, 0.1
 Object = dict[str, Any]
 

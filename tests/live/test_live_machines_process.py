@@ -9,7 +9,6 @@ drives our infrastructure machines, and that each process gets by with the right
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,14 +16,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.control_plane_plugin import ABSENT, LIVE_GROUP, required
+from tests.control_plane_plugin import MACHINES_GROUP
 from tests.handler.real_handler import RealHandler, let_in
 from tests.live import machine_shops
 from tests.live.machine_shops import Shop
 from tests.live.real_machines import CONTROL_PLANE, SYSTEM, WORK, WORKERS, Machinery, machinery
 from tools.aws_server import AwsServer
-from tools.control_plane.find import find, find_cluster_api
-from tools.control_plane.programs import NoControlPlane
 from tools.control_plane.start import ControlPlane
 from tools.gcp_server import GcpServer
 
@@ -33,25 +30,7 @@ from dovetail.api.install.machines import MachinesInstallation
 from dovetail.core.handler import marks
 from dovetail.core.machines import names
 
-pytestmark = pytest.mark.xdist_group(LIVE_GROUP)
-
-
-@pytest.fixture(scope="module")
-def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of its own: Cluster API's definitions and ours have the same names."""
-    try:
-        manager = find_cluster_api(os.environ)
-        plane = ControlPlane(find(os.environ), logs=tmp_path_factory.mktemp("upstream")).start()
-    except NoControlPlane as reason:
-        if required():
-            pytest.fail(f"{ABSENT}: {reason}", pytrace=False)
-        pytest.skip(f"{ABSENT}: {reason}")
-    try:
-        plane.start_cluster_api(manager)
-        yield plane
-        assert plane.fallen() == []
-    finally:
-        plane.stop()
+pytestmark = pytest.mark.xdist_group(MACHINES_GROUP)
 
 
 def first_machines(one: Machinery) -> tuple[str, str]:

@@ -113,6 +113,7 @@ def test_killed_and_started_again_it_takes_over_and_buys_nothing_twice(real: Rea
     real.until(lambda: len(real.all(kinds.PODS, "?labelSelector=app%3Dfourth")) == 6)
     real.end(signal.SIGKILL)
     real.start()
+    real.until(lambda: real.ready)
     real.until(lambda: len(real.running("fourth")) == 6)
     real.until(lambda: {one["status"].get("providerID") for one in real.claims()} == _provided(real))
 

@@ -21,6 +21,7 @@ from dovetail.api import kinds
 from dovetail.api.install.installation import NAME
 
 POOL = "faults"
+CROWD = 6
 _FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
 
 
@@ -79,7 +80,7 @@ def _refusing(real: Real) -> Iterator[None]:
 class Crowd:
     """Others who ask in its account's name all the time, so that its own requests are mostly turned away."""
 
-    def __init__(self, real: Real, size: int = 6) -> None:
+    def __init__(self, real: Real, size: int = CROWD) -> None:
         self._admin = real.plane.admin
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(size)]
@@ -123,7 +124,7 @@ def test_a_server_that_refuses_almost_everything_is_waited_out(real: Real):
     with _refusing(real), Crowd(real) as crowd:
         real.until(lambda: crowd.turned_away > 0)
         real.pods("storm", 12, cpu="8")
-        real.until(lambda: _refused(real) > crowd.turned_away + 10)  # read first, six may be on their way
+        real.until(lambda: _refused(real) > crowd.turned_away + CROWD)  # read first, so many may be on their way
         assert real.process is not None
         assert real.process.poll() is None
     real.until(lambda: len(real.running("storm")) == 12)
