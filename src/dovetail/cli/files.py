@@ -46,9 +46,11 @@ def manifests(names: Iterable[str], console: Console) -> Iterator[tuple[str, str
 def world(names: Iterable[str], console: Console) -> Iterator[tuple[str, str | Buffer]]:
     """The same, but a large JSON file comes as mapped memory, so that its objects can be read one at a time.
 
-    A file that is named twice, by itself and by its directory, is read once.
+    A file that is named twice, by itself and by its directory, is read once. Where not one could be read, that is the
+    answer: nobody wants to be told what an empty world would need.
     """
     read: set[str] = set()
+    held: BadField | None = None
     for name in names:
         for path in _under(name, console):
             if os.path.realpath(path) in read:
@@ -62,9 +64,13 @@ def world(names: Iterable[str], console: Console) -> Iterator[tuple[str, str | B
                 text = read_text(path, console)
             except BadField as problem:
                 console.problems([problem])
+                read.discard(os.path.realpath(path))
+                held = problem
                 continue
             shown = "stdin" if path == STDIN else path
             yield shown, text.encode() if len(text) > MAX_BYTES and text[:1] in "{[" else text
+    if held is not None and not read:
+        raise held
 
 
 def _mapped(path: str) -> Buffer | None:
