@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.api.crds.schema import Json
+from dovetail.api.install import confined
 from dovetail.api.install.permissions import Permission
 from dovetail.api.install.workload import Object
 from dovetail.api.kinds import (
@@ -28,7 +29,6 @@ NAME: Final = "dovetail-handler"
 INTERRUPTIBLE: Final = "cluster.x-k8s.io/interruptible"
 PORT: Final = 9810
 _LABELS: Final[dict[str, Json]] = {"app.kubernetes.io/name": NAME}
-_NOBODY: Final = 65532
 _MACHINES: Final = f"{NAME}-machines"
 
 #: All it may do. Roles cannot be tied to the node a pod runs on, so every right here is over all nodes and pods.
@@ -93,12 +93,7 @@ def _pod(one: HandlerInstallation) -> Object:
         "nodeSelector": {INTERRUPTIBLE: "", "kubernetes.io/os": "linux"},
         "tolerations": [{"operator": "Exists"}],
         "terminationGracePeriodSeconds": 10,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": confined.pod(owns_files=False),
         "containers": [_container(one)],
     }
 
@@ -115,11 +110,7 @@ def _container(one: HandlerInstallation) -> Object:
         "readinessProbe": _probe("/healthz", 10),
         "livenessProbe": _probe("/livez", 30),
         "resources": one.resources,
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": confined.container(),
     }
 
 

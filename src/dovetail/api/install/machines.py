@@ -11,7 +11,7 @@ from typing import Final
 from dovetail.api.crds import every
 from dovetail.api.crds.cluster_api import policy
 from dovetail.api.crds.schema import Json
-from dovetail.api.install import machine_rights
+from dovetail.api.install import confined, machine_rights
 from dovetail.api.install.installation import METRICS_PORT, NAMESPACE, PROBE_PORT
 from dovetail.api.install.permissions import NODE_LEASES, Permission
 from dovetail.api.install.workload import Object
@@ -27,7 +27,6 @@ from dovetail.api.kinds import (
 )
 
 INTERRUPTIBLE: Final = "cluster.x-k8s.io/interruptible"
-_NOBODY: Final = 65532
 _METRICS, _PROBES = "http-metrics", "http-probes"
 
 
@@ -110,13 +109,7 @@ def _pod(one: MachinesInstallation) -> Object:
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "affinity": _affinity(one),
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "fsGroup": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": confined.pod(),
         "containers": [_container(one)],
     }
 
@@ -147,11 +140,7 @@ def _container(one: MachinesInstallation) -> Object:
         "livenessProbe": _probe("/healthz", 30),
         "readinessProbe": _probe("/readyz", 5),
         "resources": one.resources,
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": confined.container(),
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from dovetail.api.crds.schema import Json
+from dovetail.api.install import confined
 from dovetail.api.install.installation import NAME, Installation
 from dovetail.api.kinds import DEPLOYMENTS, DISRUPTION_BUDGETS, SERVICES, Kind
 
 LABELS: Final[dict[str, Json]] = {"app.kubernetes.io/name": NAME}
-_NOBODY: Final = 65532
 _METRICS, _PROBES = "http-metrics", "http-probes"
 Object = dict[str, Json]
 
@@ -50,13 +50,7 @@ def _pod(one: Installation) -> Object:
     return {
         "serviceAccountName": NAME,
         "priorityClassName": one.priority_class,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "fsGroup": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": confined.pod(),
         "containers": [_container(one)],
         "nodeSelector": one.node_selector,
         "affinity": one.affinity,
@@ -81,11 +75,7 @@ def _container(one: Installation) -> Object:
         "livenessProbe": _probe("/healthz", 30),
         "readinessProbe": _probe("/readyz", 5),
         "resources": one.resources,
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": confined.container(),
     }
 
 
