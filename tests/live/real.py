@@ -35,7 +35,7 @@ MERGE = "application/merge-patch+json"
 # How long anything may take on a machine that does much else; what is true is seen at once. The scheduler looks again
 # at pods it gave up on after five minutes at the latest.
 PATIENCE = 330.0
-LOOK_EVERY = 0.1
+LOOK_EVERY = 0.2
 
 
 def install(plane: ControlPlane, cloud: str = "kwok") -> None:

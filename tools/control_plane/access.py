@@ -11,7 +11,7 @@ import http.client
 import json
 import ssl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,11 +53,13 @@ def user_of(pair: Pair) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """One request at a time, JSON in and out."""
+    """JSON in and out. Lines are kept open for the next who asks, whichever thread that is: shaking hands with
+    certificates is most of what a small question costs."""
 
     host: str
     port: int
     tls: ssl.SSLContext
+    _lines: list[http.client.HTTPSConnection] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def at(cls, host: str, port: int, directory: Path) -> Admin:
@@ -77,16 +79,37 @@ class Admin:
         return self._once(method, path, body, content)
 
     def _once(self, method: str, path: str, body: Any, content: str) -> Any:
-        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=10)
+        while (kept := self._kept()) is not None:
+            try:
+                return self._asked(kept, method, path, body, content)
+            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+                pass  # it was closed meanwhile, as all are when the server goes
+        line = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=10)
+        return self._asked(line, method, path, body, content)
+
+    def _kept(self) -> http.client.HTTPSConnection | None:
         try:
-            connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
-            answer = connection.getresponse()
+            return self._lines.pop()
+        except IndexError:
+            return None
+
+    def _asked(self, line: http.client.HTTPSConnection, method: str, path: str, body: Any, content: str) -> Any:
+        try:
+            line.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": content})
+            answer = line.getresponse()
             text = answer.read().decode()
-        finally:
-            connection.close()
+        except BaseException:
+            line.close()
+            raise
+        self._lines.append(line)
         if answer.status >= 400:
             raise Refused(answer.status, text)
         return json.loads(text) if answer.headers.get_content_type() == "application/json" else text
+
+    def close(self) -> None:
+        """Hang up. Who asks again afterwards is answered."""
+        while (kept := self._kept()) is not None:
+            kept.close()
 
     def ensure(self, path: str, body: dict[str, Any]) -> None:
         """Create it unless it is there."""
@@ -103,10 +126,13 @@ class Admin:
 
     def healthy(self, path: str = "/readyz", port: int = 0) -> bool:
         """Whether the server on our port, or another of the same certificate, answers 200."""
+        asked = self if port in (0, self.port) else Admin(self.host, port, self.tls)
         try:
-            Admin(self.host, port or self.port, self.tls).request("GET", path)
+            asked.request("GET", path)
         except (OSError, http.client.HTTPException, Refused):
             return False
+        finally:
+            asked.close()
         return True
 
 

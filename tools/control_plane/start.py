@@ -113,6 +113,7 @@ class ControlPlane:
 
     def stop_apiserver(self, *, kill: bool = True) -> None:
         """Take the API server away, without a word to anybody connected; asked politely, it waits for them first."""
+        self.admin.close()
         self._running.pop("kube-apiserver").stop(kill=kill)
 
     def reissue_certificate(self) -> None:
@@ -125,6 +126,7 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End everything, newest first, and remove the data."""
+        self.admin.close()
         for running in reversed(list(self._running.values())):
             # The API server would wait for watches to end; nobody is left to care.
             running.stop(kill=running.name in ("kube-apiserver", "etcd"))
