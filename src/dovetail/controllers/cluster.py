@@ -40,6 +40,7 @@ from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
+from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.resources import Resources
 from dovetail.kube import watch
 from dovetail.kube.decoding import Codec, Plain, Stored, Typed
@@ -216,8 +217,10 @@ class Cluster:
 
     def manages(self, claim: NodeClaim) -> bool:
         """Whether its node class is one of ours; other claims are somebody else's."""
-        ref = claim.node_class
-        return any(one.group == ref.group and one.name == ref.kind for one in self.classes)
+        return self.is_ours(claim.node_class)
+
+    def is_ours(self, ref: NodeClassRef) -> bool:
+        return any((one.group, one.name) == (ref.group, ref.kind) for one in self.classes)
 
     # ---- learning from our own writes
 
