@@ -173,9 +173,9 @@ class Evictions:
             return
         end = "" if asked.deadline is None else f" {timestamps.text(asked.deadline)}"
         message = (
-            f"Deleting the pod to accommodate the terminationTime{end} of the node. The pod was granted {grace} seconds "
-            f"of grace-period of its {pod.grace or 0:.0f} terminationGracePeriodSeconds. This bypasses the PDB of the "
-            "pod and the do-not-disrupt annotation."
+            f"Deleting the pod to accommodate the terminationTime{end} of the node. The pod was granted {grace} "
+            f"seconds of grace-period of its {pod.grace or 0:.0f} terminationGracePeriodSeconds. This bypasses the "
+            "PDB of the pod and the do-not-disrupt annotation."
         )
         self.ears.say(Say(ref, "Disrupted", message, dedupe=(ref.uid,)))
         self.ears.count(Count("pods_drained_total", {"reason": asked.reason}))
