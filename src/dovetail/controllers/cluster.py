@@ -38,7 +38,7 @@ from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle.pools import PoolRecord
+from dovetail.core.lifecycle.pools import PoolRecord, capacity
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.resources import Resources
@@ -204,12 +204,11 @@ class Cluster:
         return (one.value for one in self.claims.by(POOL, pool))
 
     def capacities(self, pool: str) -> Iterator[Resources]:
-        """What each node of a pool that is to stay has, by its Node or, before that speaks, by its claim."""
+        """What each node of a pool that is to stay has."""
         for claim in map(self.purchases.known, self.claims_of_pool(pool)):
             if claim.is_deleting or not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
                 continue
-            node = next(iter(self.nodes_of(claim.provider_id)), None)
-            yield node.capacity if node is not None and node.capacity else claim.capacity
+            yield capacity(claim, next(iter(self.nodes_of(claim.provider_id)), None))
 
     def pool(self, name: str) -> PoolRecord | None:
         found = self.pools.get(name)
