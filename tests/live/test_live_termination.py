@@ -33,7 +33,7 @@ def test_a_node_is_fenced_drained_and_gone_before_its_claim_is():
             await live.until(lambda: len(live.running()) == 2)
             assert live.value("nodes_drained_total", nodepool="general") == 1
             assert live.value("pods_drained_total", reason="Forceful Termination") == 2
-            assert live.value("pods_eviction_requests_total", code="201") == 2
+            assert live.value("pods_eviction_requests_total", code="200") == 2
             await live.until(lambda: live.events("Evicted"))
 
     run(scenario())
@@ -166,7 +166,7 @@ def test_pods_that_tolerate_the_fence_are_not_waited_for():
             name = await up(live, tolerations=[{"key": DISRUPTED, "operator": "Exists"}])
             live.delete(kinds.NODE_CLAIMS, name)
             await live.until(lambda: name not in live.names(), 10)
-            assert live.value("pods_eviction_requests_total", code="201") == 0
+            assert live.value("pods_eviction_requests_total", code="200") == 0
 
     run(scenario())
 

@@ -186,9 +186,7 @@ class Claims:
     async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
         """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
         over = upkeep.is_expired(claim, self.now(), self.patience)
-        moving = (
-            sum(not one.daemon and not one.mirror for node in nodes for one in self.pods.on(node.name)) if over else 0
-        )
+        moving = sum(self.pods.moving(node.name) for node in nodes) if over else 0
         again = await self.hands.perform(upkeep.expired(claim, moving, self.now(), self.patience))
         due = self._moves_due(claim)
         if due == 0.0:

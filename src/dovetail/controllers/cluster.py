@@ -38,8 +38,9 @@ from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle.pools import PoolRecord
+from dovetail.core.lifecycle.pools import PoolRecord, capacity
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
+from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.resources import Resources
 from dovetail.kube import watch
 from dovetail.kube.decoding import Codec, Plain, Stored, Typed
@@ -203,12 +204,11 @@ class Cluster:
         return (one.value for one in self.claims.by(POOL, pool))
 
     def capacities(self, pool: str) -> Iterator[Resources]:
-        """What each node of a pool that is to stay has, by its Node or, before that speaks, by its claim."""
+        """What each node of a pool that is to stay has."""
         for claim in map(self.purchases.known, self.claims_of_pool(pool)):
             if claim.is_deleting or not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
                 continue
-            node = next(iter(self.nodes_of(claim.provider_id)), None)
-            yield node.capacity if node is not None and node.capacity else claim.capacity
+            yield capacity(claim, next(iter(self.nodes_of(claim.provider_id)), None))
 
     def pool(self, name: str) -> PoolRecord | None:
         found = self.pools.get(name)
@@ -216,8 +216,10 @@ class Cluster:
 
     def manages(self, claim: NodeClaim) -> bool:
         """Whether its node class is one of ours; other claims are somebody else's."""
-        ref = claim.node_class
-        return any(one.group == ref.group and one.name == ref.kind for one in self.classes)
+        return self.is_ours(claim.node_class)
+
+    def is_ours(self, ref: NodeClassRef) -> bool:
+        return any((one.group, one.name) == (ref.group, ref.kind) for one in self.classes)
 
     # ---- learning from our own writes
 

@@ -166,7 +166,7 @@ class Controller:
         classes = self.cloud.node_classes
         self.classes = Classes(cluster, client, self._failed("nodeclass"), classes, self.telling.say)
         self.static = Static(cluster, hands, self.pods, self._failed("static"), now)
-        self.upkeep = Upkeep(cluster, hands, self.cloud, self._failed("upkeep"), now)
+        self.upkeep = Upkeep(cluster, hands, self.cloud, self.pods, self._failed("upkeep"), now)
         self.interruptions = Interruptions(cluster, hands, self.catalogs, self._failed("interruption"), now)
         self.buffers = Buffers(cluster, self.snapshots, client, replan, self._failed("capacitybuffer"), now)
         self.times = PodTimes(self.telling.metrics, now)

@@ -19,10 +19,12 @@ from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.supervision import Later
+from dovetail.core import timestamps
 from dovetail.core.effects import Count, Evict, Ref, Say
 from dovetail.core.lifecycle import drain, protection, static
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.nodeclaims import DISRUPTED
+from dovetail.core.pods import TIED_TO_NODE
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
@@ -30,6 +32,10 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
 FINISHED: Final = ("Succeeded", "Failed")
 #: What the API server says when more than one disruption budget covers a pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
+_SEVERAL: Final = "eviction does not support multiple PDBs"
+_VIOLATED: Final = "evicting pod violates a PDB"
+#: What the peer counts an eviction under, whatever the API server answers (201).
+_EVICTED: Final = 200
 
 
 def protected(pod: PodRecord, now: float) -> bool:
@@ -61,6 +67,11 @@ class Pods:
             protected=protected(pod, self._now()),
         )
 
+    def moving(self, node: str) -> int:
+        """How many pods of a node would have to go elsewhere: those that are over would not, nor would those that go
+        already, unless a StatefulSet waits to make them anew."""
+        return sum(_moves(one) for one in self._cluster.pods.on_node(node))
+
     def eviction_cost(self, node: str) -> float:
         """What it is worth to have all pods of a node leave."""
         return sum(self._cost(one) for one in self._cluster.pods.on_node(node))
@@ -84,6 +95,12 @@ class Pods:
                 if claim is not None:
                     kept.add(claim.value.volume)
         return frozenset(kept)
+
+
+def _moves(pod: PodRecord) -> bool:
+    if pod.owner.kind in TIED_TO_NODE or pod.phase in FINISHED:
+        return False
+    return not pod.rare.deletion or pod.owner.kind == "StatefulSet"
 
 
 class Ears(Protocol):
@@ -133,7 +150,7 @@ class Evictions:
             return None
         pod, now = self.pods.of(found), self.now()
         if asked.deadline is not None and drain.must_force(pod, asked.deadline, now):
-            await self._force(ref, drain.force_grace(asked.deadline, now))
+            await self._force(ref, asked, pod, drain.force_grace(asked.deadline, now))
         elif pod.finished or pod.deleting is not None:
             self._finished(ref)
         elif asked.until is not None and asked.deadline is None and now >= asked.until:
@@ -148,14 +165,20 @@ class Evictions:
         self._asked.pop(ref, None)
         self._queue.forget(ref)
 
-    async def _force(self, ref: Ref, grace: int) -> None:
+    async def _force(self, ref: Ref, asked: Evict, pod: DrainPod, grace: int) -> None:
         try:
             await self.client.delete(kinds.PODS, ref.name, ref.namespace, uid=ref.uid, grace=grace)
         except (NotFound, Conflict):
             self._finished(ref)
             return
-        message = f"Deleting the pod to accommodate the terminationTime of its node; {grace} s are left"
+        end = "" if asked.deadline is None else f" {timestamps.text(asked.deadline)}"
+        message = (
+            f"Deleting the pod to accommodate the terminationTime{end} of the node. The pod was granted {grace} "
+            f"seconds of grace-period of its {pod.grace or 0:.0f} terminationGracePeriodSeconds. This bypasses the "
+            "PDB of the pod and the do-not-disrupt annotation."
+        )
         self.ears.say(Say(ref, "Disrupted", message, dedupe=(ref.uid,)))
+        self.ears.count(Count("pods_drained_total", {"reason": asked.reason}))
         self._finished(ref)
 
     async def _ask(self, ref: Ref, asked: Evict) -> None:
@@ -167,15 +190,21 @@ class Evictions:
             return
         except KubeError as refused:
             self._counted(refused.status)
-            if isinstance(refused, TooManyRequests) or _SEVERAL_BUDGETS in str(refused):
-                about = Ref("Node", asked.node)
-                self.ears.say(Say(about, "FailedDraining", f"{ref.namespace}/{ref.name}: {refused}", warning=True))
+            several = _SEVERAL_BUDGETS in str(refused)
+            if several or isinstance(refused, TooManyRequests):
+                self._refused(ref, asked, _SEVERAL if several else _VIOLATED)
                 raise Later from None
             raise
-        self._counted(201)
-        self.ears.say(Say(ref, "Evicted", "Evicted pod", dedupe=(ref.uid,)))
+        self._counted(_EVICTED)
+        self.ears.say(Say(ref, "Evicted", f"Evicted pod: {asked.reason}", dedupe=(ref.uid,)))
         self.ears.count(Count("pods_drained_total", {"reason": asked.reason}))
         self._finished(ref)
+
+    def _refused(self, ref: Ref, asked: Evict, why: str) -> None:
+        node = self.cluster.node(asked.node)
+        about = Ref("Node", asked.node, node.meta.uid if node is not None else "")
+        said = f"Failed to drain node, {why} (Pod={ref.namespace}/{ref.name})"
+        self.ears.say(Say(about, "FailedDraining", said, warning=True))
 
     def _counted(self, code: int) -> None:
         self.ears.count(Count("pods_eviction_requests_total", {"code": str(code)}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -96,7 +97,7 @@ class Pools:
 
     async def _one(self, name: str) -> float | None:
         record = self.cluster.pool(name)
-        if record is None or not (record.problem or self._is_ours(record.pool.node_class)):
+        if record is None or not (record.problem or self.cluster.is_ours(record.pool.node_class)):
             return None
         try:
             await self._hashed(record)
@@ -104,9 +105,6 @@ class Pools:
         except (Conflict, NotFound):
             return 1.0
         return None
-
-    def _is_ours(self, ref: NodeClassRef) -> bool:
-        return any((one.group, one.name) == (ref.group, ref.kind) for one in self.cluster.classes)
 
     def _judged(self, record: PoolRecord) -> PoolRecord:
         state = self._class_state(record.pool.node_class)
@@ -153,10 +151,7 @@ class Pools:
         changed = meta.changes(record.meta.annotations, after.meta.annotations)
         if not changed:
             return
-        if (
-            record.meta.annotations.get(POOL_HASH_VERSION, after.meta.annotations[POOL_HASH_VERSION])
-            != (after.meta.annotations[POOL_HASH_VERSION])
-        ):
+        if POOL_HASH_VERSION in changed:
             await self._migrated(after)
         patch = MergePatch({"metadata": {"annotations": changed}})
         await self.client.patch(kinds.NODE_POOLS, record.name, patch)
@@ -169,8 +164,8 @@ class Pools:
             notes = {POOL_HASH_VERSION: version}
             if conditions.found(claim.conditions, DRIFTED) is None:
                 notes[POOL_HASH] = after.meta.annotations[POOL_HASH]
-            patch = MergePatch({"metadata": {"annotations": notes}})
-            await self.client.patch(kinds.NODE_CLAIMS, claim.name, patch)
+            with suppress(NotFound):  # one that is gone does not keep the others from their numbers
+                await self.client.patch(kinds.NODE_CLAIMS, claim.name, MergePatch({"metadata": {"annotations": notes}}))
 
 
 def _is_usable(held: Any) -> bool:

@@ -33,11 +33,13 @@ from dovetail.core.lifecycle.ordering import Template, Wanted
 from dovetail.core.lifecycle.pools import PoolRecord
 from dovetail.core.nodepools import NodePool
 from dovetail.core.pods import Pod
-from dovetail.core.scheduling.problem import Claim, Options, Placed, Plan, Problem, Refused
+from dovetail.core.scheduling.problem import Claim, Options, Placed, Plan, Problem, Refused, barren
 from dovetail.core.snapshot import Snapshot
 from dovetail.kube.errors import KubeError
 from dovetail.kube.store import Key
 
+#: The event on a pool whose requirements leave nothing to buy.
+NOTHING_LEFT: Final = "NoCompatibleInstanceTypes"
 _log: Final = logging.getLogger(__name__)
 #: So many claims are written at once; the API server's own fairness does the rest.
 CONCURRENT_CREATES: Final = 50
@@ -144,11 +146,14 @@ class Provisioner:
         began = time.perf_counter()
         self.planning = Planning(self._plans, len(snapshot.pending), asyncio.get_running_loop().time())
         try:
-            plan = await self.solve(self.problem(snapshot))
+            problem = self.problem(snapshot)
+            plan = await self.solve(problem)
         finally:
             self.planning = None
         took = {"controller": "provisioner"}
         self.ears.observe(Observe("scheduler_scheduling_duration_seconds", time.perf_counter() - began, took))
+        for pool in barren(problem):
+            self._tell_barren(pool)
         return plan
 
     def problem(self, snapshot: Snapshot) -> Problem:
@@ -246,6 +251,12 @@ class Provisioner:
     def _failed(self, record: PoolRecord, why: str) -> None:
         about = Ref("NodePool", record.name, record.meta.uid)
         self.ears.say(Say(about, "FailedCreate", f"Creating a NodeClaim failed: {why}", warning=True))
+
+    def _tell_barren(self, pool: NodePool) -> None:
+        record = self.cluster.pool(pool.name)
+        about = Ref("NodePool", pool.name, "" if record is None else record.meta.uid)
+        said = "NodePool requirements filtered out all compatible available instance types"
+        self.ears.say(Say(about, NOTHING_LEFT, said, warning=True, dedupe=(pool.name,), quiet_seconds=60.0))
 
     def _told(self, placed: Placed) -> None:
         for pod in placed.pods:

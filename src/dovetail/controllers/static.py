@@ -55,18 +55,21 @@ class Static:
 
     async def _one(self, name: str) -> float | None:
         record = self.cluster.pool(name)
-        if record is None or record.pool.replicas is None or not self._is_usable(record):
+        if record is None or record.pool.replicas is None or not self._is_kept(record):
             return None
         now = static.standing(self.cluster.claims_of_pool(name))
         await self._shrunk(record, now)
+        if not record.pool.ready:
+            return SECONDS  # what is too much goes all the same; nothing can be bought
         lacking = static.missing(record.pool, now)
         if not all([await self._grown(record) for _ in range(lacking)]):
             return None  # a dry run: it was told, and nothing came of it
         short = (record.pool.replicas or 0) > len(now.active) + now.replaced + lacking
         return LIMITED_SECONDS if short else SECONDS
 
-    def _is_usable(self, record: PoolRecord) -> bool:
-        return not record.problem and record.pool.ready and record.meta.deleting is None
+    def _is_kept(self, record: PoolRecord) -> bool:
+        """Whether the pool is ours to keep at its number; others' pools have their own controllers."""
+        return not record.problem and record.meta.deleting is None and self.cluster.is_ours(record.pool.node_class)
 
     async def _grown(self, record: PoolRecord) -> bool:
         claim = ordering.ordered(template_of(record), Wanted(), "")

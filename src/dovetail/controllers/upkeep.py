@@ -19,10 +19,12 @@ from dovetail.api import kinds
 from dovetail.clouds.port import Cloud, CloudError
 from dovetail.controllers.act import Hands
 from dovetail.controllers.cluster import Cluster
+from dovetail.controllers.draining import Pods
 from dovetail.controllers.supervision import Rest, keep_on
 from dovetail.core.effects import Return, Step
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import upkeep
+from dovetail.core.nodeclaims import NodeObject
 
 SECONDS: Final = 120.0
 _log: Final = logging.getLogger(__name__)
@@ -33,6 +35,7 @@ class Upkeep:
     cluster: Cluster
     hands: Hands
     cloud: Cloud
+    pods: Pods
     failed: Callable[[Hashable, Exception], None]
     now: Callable[[], float] = time.time
     every: float = SECONDS
@@ -56,9 +59,12 @@ class Upkeep:
         nodes = {one.value.provider_id: one.value for one in self.cluster.nodes if one.value.provider_id}
         known = {one.provider_id: one for one in instances}
         ours = [one for one in claims if self.cluster.manages(one)]
-        await self.hands.perform(Step(upkeep.vanished(ours, nodes, known)))
+        await self.hands.perform(Step(upkeep.vanished(ours, nodes, known, self._moving)))
         lost = upkeep.unclaimed(instances, claims, self.now(), self.cluster.unreadable(kinds.NODE_CLAIMS))
         await self._returned(upkeep.returnable(lost, self._suspicion(len(lost), len(instances))))
+
+    def _moving(self, node: NodeObject) -> int:
+        return self.pods.moving(node.name)
 
     async def _returned(self, machines: Iterable[Instance]) -> None:
         for one in machines:

@@ -43,7 +43,7 @@ def test_one_spot_node_needs_fifteen_cheaper_types_S4_6() -> None:
     assert said(spot(15)) == ["replace a -> c00"]
     refusal = spot(14).refusals["a"]
     assert refusal.code is Code.SPOT_FEW
-    assert "requires 15 cheaper instance type options than the current node to consolidate, got 14" in refusal.text
+    assert "requires 15 cheaper instance type options than the current candidate to consolidate, got 14" in refusal.text
 
 
 def test_the_launch_list_is_cut_to_the_fifteen_cheapest() -> None:

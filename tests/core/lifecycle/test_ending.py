@@ -9,7 +9,7 @@ from tests.core.lifecycle.claims import START, claim, node
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Status
-from dovetail.core.effects import Delete, Evict, Observe, Ref, SaveClaim, SaveNode, Say, Step, Terminate
+from dovetail.core.effects import Count, Delete, Evict, Observe, Ref, SaveClaim, SaveNode, Say, Step, Terminate
 from dovetail.core.lifecycle import drain, finalization, termination
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.lifecycle.termination import Leaving
@@ -224,6 +224,40 @@ def test_a_node_goes_when_its_machine_is_gone_and_not_before():
     assert any(isinstance(effect, SaveNode) and not effect.after.meta.finalizers for effect in step.effects)
 
 
+def test_a_node_deleted_before_its_claim_keeps_the_claims_deadline_too():
+    """`kubectl delete node` is a deletion like any other: the grace period of its claim bounds the drain."""
+    held = claim(true=UP, deleting=START, grace=600.0)
+    step = termination.terminate(Leaving(leaving_node(), held, (pod(),)), START + 1)
+    dated = saved_claim(step)
+    assert dated.meta.annotations[TERMINATION_TIME] == "2027-01-15T08:10:00Z"
+    assert [one.about.kind for one in step.effects if isinstance(one, Say)] == ["NodeClaim"]
+    assert step.again == 0.0
+    then = termination.terminate(Leaving(leaving_node(), dated, (pod(),)), START + 1)
+    assert [one.deadline for one in then.effects if isinstance(one, Evict)] == [START + 600]
+
+
+def test_a_node_with_a_deadline_tells_of_it():
+    held = draining(annotations={TERMINATION_TIME: "2027-01-15T08:10:00Z"})
+    step = termination.terminate(Leaving(leaving_node(), held, (pod(),)), START + 1)
+    told = next(one for one in step.effects if isinstance(one, Say) and one.reason == "TerminationGracePeriodExpiring")
+    assert (told.about.kind, told.message) == ("Node", "All pods will be deleted by 2027-01-15T08:10:00Z")
+
+
+def test_the_volumes_of_a_node_without_a_claim_are_waited_for():
+    waiting = Leaving(leaving_node(), None, attached=("pv-1", "pv-2"), kept=frozenset({"pv-2"}))
+    step = termination.terminate(waiting, START)
+    assert [one.reason for one in step.effects if isinstance(one, Say)] == ["AwaitingVolumeDetachment"]
+    assert not any(isinstance(one, SaveNode) and not one.after.meta.finalizers for one in step.effects)
+    assert step.again == 1.0
+
+
+def test_a_node_without_a_claim_is_counted_under_its_own_labels():
+    known = {"karpenter.sh/nodepool": "general", "topology.kubernetes.io/zone": "test-zone-a"}
+    step = termination.terminate(Leaving(leaving_node(labels=known), None), START)
+    counted = {one.metric: one.labels for one in step.effects if isinstance(one, Count)}
+    assert counted == {"nodes_terminated_total": {"nodepool": "general", "zone": "test-zone-a"}}
+
+
 # ---- whom to ask
 
 
@@ -270,7 +304,7 @@ def test_force_is_a_matter_of_the_deadline_and_the_pods_own_grace():
 
 
 def test_what_is_left_of_the_grace_is_never_nothing():
-    assert drain.force_grace(START + 12.2, START) == 13
+    assert drain.force_grace(START + 12.2, START) == 12  # a thirteenth second would be one after the deadline
     assert drain.force_grace(START - 100, START) == 1
 
 

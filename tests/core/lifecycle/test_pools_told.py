@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders import pool
-from tests.core.lifecycle.claims import START, amounts, meta
+from tests.core.lifecycle.claims import START, amounts, claim, meta, node
 
 from dovetail.core import conditions, resources
 from dovetail.core.conditions import Condition, Status
@@ -23,7 +23,7 @@ from dovetail.core.lifecycle.pools import (
     ClassState,
     PoolRecord,
 )
-from dovetail.core.nodeclaims import POOL_HASH, POOL_HASH_VERSION
+from dovetail.core.nodeclaims import INITIALIZED, LAUNCHED, POOL_HASH, POOL_HASH_VERSION, REGISTERED
 from dovetail.core.taints import Effect, Taint
 
 READY = ClassState(Condition("Ready", Status.TRUE, "Ready"))
@@ -189,3 +189,15 @@ def test_what_happened_before_is_forgotten_when_the_pool_or_its_class_changes():
     assert not pools.must_forget(known, 7)
     assert pools.must_forget(known, 8)
     assert pools.must_forget(replace(known, meta=replace(known.meta, generation=2)), 7)
+
+
+# ---- what nodes have
+
+
+def test_a_device_that_is_not_registered_yet_counts_against_the_limit_all_the_same():
+    bought = claim(true=(LAUNCHED, REGISTERED), capacity=amounts(cpu="8", memory="16Gi", **{"nvidia.com/gpu": "4"}))
+    fresh = node(capacity=amounts(cpu="7", memory="0", **{"nvidia.com/gpu": "0"}))
+    assert pools.capacity(bought, None) == bought.capacity
+    assert pools.capacity(bought, fresh) == amounts(cpu="7", memory="16Gi", **{"nvidia.com/gpu": "4"})
+    up = claim(true=(LAUNCHED, REGISTERED, INITIALIZED), capacity=bought.capacity)
+    assert pools.capacity(up, fresh) == fresh.capacity

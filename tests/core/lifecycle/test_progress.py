@@ -147,6 +147,7 @@ def test_a_node_that_joined_without_the_unregistered_taint_is_told_of_and_still_
     told = one(step, Say)
     assert isinstance(told, Say)
     assert told.reason == "UnregisteredTaintMissing"
+    assert told.message.startswith("Missing karpenter.sh/unregistered taint which prevents registration related race")
     assert claim_after(step).is_true(REGISTERED)
 
 

@@ -45,5 +45,17 @@ def test_what_is_told_of_it(note: str, reason: str | None):
     assert (said.reason if said is not None else None) == reason
 
 
+def test_it_is_told_in_the_peers_words():
+    def text(note: str) -> str:
+        said = protection.told(POD, note, 1_800_000_000.0, 1_800_000_060.0)
+        return said.message if said is not None else ""
+
+    grace = "The karpenter.sh/do-not-disrupt grace period"
+    assert text("10m") == f"{grace} will elapse at 2027-01-15T08:10:00Z"
+    assert text("30s") == f"{grace} has elapsed, pod is now disruptable"
+    assert text("soon").startswith("Invalid karpenter.sh/do-not-disrupt annotation: ")
+    assert text("soon").endswith(", ignoring annotation")
+
+
 def test_of_a_pod_that_has_not_started_nothing_is_told_yet():
     assert protection.told(POD, "10m", 0.0, 1000.0) is None

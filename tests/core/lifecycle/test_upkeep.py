@@ -38,6 +38,16 @@ def test_a_registered_claim_whose_machine_is_gone_is_deleted_unless_its_node_is_
     assert upkeep.vanished([claim(true=(LAUNCHED,))], {}, {}) == ()
 
 
+def test_a_machine_that_is_going_is_as_good_as_gone_and_its_pods_are_counted():
+    held = claim(true=UP)
+    going = {held.provider_id: Instance(held.provider_id, leaving=True)}
+    sick, well = {held.provider_id: node(ready=False)}, {held.provider_id: node()}
+    assert upkeep.vanished([held], well, going, lambda one: 3) == ()
+    found = upkeep.vanished([held], sick, going, lambda one: 3)
+    counted = {one.metric: one.amount for one in found if isinstance(one, Count)}
+    assert counted == {"nodeclaims_disrupted_total": 1.0, "pods_disruption_initiated_total": 3}
+
+
 def test_a_machine_nobody_claims_is_found_after_a_while():
     lost = Instance("kwok://lost", claim="gone", created=START)
     assert upkeep.unclaimed([lost], [], START + 29) == ()

@@ -87,7 +87,7 @@ class _Parts:
             self.gates = replace(self.gates, node_repair=False)
         self.marks = Marks()
         self.said = Said(cluster, one.snapshots, one.buffers)
-        self.teller = Teller(one.telling, _uids(cluster), now)
+        self.teller = Teller(one.telling, _uids(cluster), _claim_uids(cluster), now)
         self.reboots = Reboots(one.hands, one.cloud, one.pods, now)
         self.worlds = self._worlds()
         self.keeper = self._keeper()
@@ -161,6 +161,14 @@ def _uids(cluster: Cluster) -> Callable[[str], str]:
     def uid_of(pool: str) -> str:
         record = cluster.pool(pool)
         return "" if record is None else record.meta.uid
+
+    return uid_of
+
+
+def _claim_uids(cluster: Cluster) -> Callable[[str], str]:
+    def uid_of(name: str) -> str:
+        claim = cluster.claim(name)
+        return "" if claim is None else claim.meta.uid
 
     return uid_of
 

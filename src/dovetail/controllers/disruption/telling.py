@@ -7,19 +7,21 @@ is not worth repeating, and a thousand nodes that may not go for one reason are 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from dovetail.controllers.disruption.draining import disrupted_labels, snake_case
 from dovetail.controllers.disruption.ordering import Replacement
 from dovetail.controllers.metrics import Metrics
+from dovetail.core import labels
 from dovetail.core.disruption import repairing
-from dovetail.core.disruption.balanced import THRESHOLD
+from dovetail.core.disruption.budgets import Allowance
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Machine, World
 from dovetail.core.disruption.passes import Decided
-from dovetail.core.disruption.reasons import BUDGETED, Decision, Reason
+from dovetail.core.disruption.reasons import BUDGETED, ConsolidationPolicy, Decision, Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.stages import ledger, standings
 from dovetail.core.disruption.validation import Again
@@ -31,6 +33,9 @@ TOLD_AT_ONCE: Final = 25
 _PREFIX: Final = "voluntary_disruption_"
 _DECISION: Final = ("decision", "reason", "consolidation_type")
 _ILL: Final = frozenset({"nodepool", "capacity_type", "termination_mode"})
+#: What became of a move, and why one was given up at the second look.
+_APPROVED, _REJECTED = "approved", "rejected"
+_WHY: Final[Mapping[Code, str]] = MappingProxyType({Code.BUDGET: "budget", Code.CHURN: "churn"})
 _SCORES: Final = (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0)
 #: What every node goes through, and what passes by itself: seen on the node, and nothing to be told.
 _PASSING: Final = frozenset(
@@ -73,10 +78,12 @@ class Teller:
     ears: Ears
     #: The uid of a pool, for events about it.
     uid_of: Callable[[str], str] = lambda pool: ""
+    #: The uid of a claim, likewise.
+    claim_uid: Callable[[str], str] = lambda claim: ""
     now: Callable[[], float] = time.time
     _told: dict[tuple[str, bool], _Told] = field(default_factory=dict)
     #: By pool, what its budgets keep it from now.
-    _closed: dict[str, str] = field(default_factory=dict)
+    _closed: dict[str, frozenset[str]] = field(default_factory=dict)
     #: What was decided last, and from what.
     decided: Decided | None = None
     world: World | None = None
@@ -87,8 +94,8 @@ class Teller:
         """A pass is over; whether something is left to be told."""
         self.world, self.decided = world, decided
         self._tell_pools(world)
-        labels = {"reason": "all", "consolidation_type": ""}
-        self.ears.observe(Observe(f"{_PREFIX}decision_evaluation_duration_seconds", seconds, labels))
+        whole = {"reason": "all", "consolidation_type": ""}
+        self.ears.observe(Observe(f"{_PREFIX}decision_evaluation_duration_seconds", seconds, whole))
         refusals = [((name, True), one) for name, one in decided.method_refusals.items()]
         refusals += [((name, False), one) for name, one in decided.refusals.items()]
         known = {key for key, _ in refusals}
@@ -110,13 +117,11 @@ class Teller:
         held, counts = ledger(world), standings(world)
         for name in world.pools:
             closed = [reason for reason in BUDGETED if held.allowance(name, reason).count == 0]
-            text = ""
-            if closed and name in counts:
-                text = f"No allowed disruptions for {', '.join(closed)}: {held.allowance(name, closed[0])}"
-            if text and text != self._closed.get(name):
-                about = Ref("NodePool", name, self.uid_of(name))
+            texts = {_closed(reason, held.allowance(name, reason)) for reason in closed if name in counts}
+            about = Ref("NodePool", name, self.uid_of(name))
+            for text in sorted(texts - self._closed.get(name, frozenset())):
                 self.ears.say(Say(about, "DisruptionBlocked", text, dedupe=(name, text), quiet_seconds=60.0))
-            self._closed[name] = text
+            self._closed[name] = frozenset(texts)
 
     def _is_news(self, key: tuple[str, bool], refusal: Refusal) -> bool:
         """Prices and counts in a sentence change all the time: the same cause again is told after a while only."""
@@ -132,37 +137,46 @@ class Teller:
     def _refused(self, machine: Machine | None, refusal: Refusal) -> None:
         if machine is None or refusal.event is None:
             return
-        text = f"{refusal.text[:1].upper()}{refusal.text[1:]}"
-        for about in _about(machine.claim, machine):
+        text, abouts = refusal.message, list(_about(machine.claim, machine))
+        pool = machine.labels.get(labels.NODEPOOL)
+        if refusal.code is Code.BREAKER and pool:
+            abouts.append(Ref("NodePool", pool, self.uid_of(pool)))
+        for about in abouts:
             self.ears.say(Say(about, refusal.event, text, dedupe=(about.kind, about.name, text)))
+        if refusal.code is Code.BALANCED and pool:
+            self.ears.count(Count("consolidation_moves_total", _moved(_REJECTED, pool, ConsolidationPolicy.BALANCED)))
 
     def judged_again(self, command: Command, again: Again) -> None:
         """A command was looked at a second time, and some of it will not be done."""
         for names, refusal in again.refusals:
-            labels = {"consolidation_type": command.consolidation_type}
-            self.ears.count(Count(f"{_PREFIX}failed_validations_total", labels, len(names)))
+            kind = {"consolidation_type": command.consolidation_type}
+            self.ears.count(Count(f"{_PREFIX}failed_validations_total", kind, len(names)))
             for one in command.candidates:
                 if one.name in names:
+                    why = (
+                        f"{_WHY.get(refusal.code, 'scheduling')} (savings: ${command.saved / 1e9:.2f}); {refusal.text}"
+                    )
+                    text = f"Consolidation rejected: {command.of_node(one.name)}, reason: {why}"
                     for about in _about(one.claim, one.machine):
-                        text = f"{refusal.text[:1].upper()}{refusal.text[1:]}"
                         self.ears.say(Say(about, "ConsolidationRejected", text, dedupe=(about.kind, about.name, text)))
 
     # ---- what becomes of commands
 
     def started(self, command: Command) -> None:
-        labels = _labels(command)
-        self.ears.count(Count(f"{_PREFIX}decisions_total", labels))
+        told = _labels(command)
+        self.ears.count(Count(f"{_PREFIX}decisions_total", told))
         for pool in command.pools:
-            self.ears.count(Count(f"{_PREFIX}decisions_by_nodepool_total", {**labels, "nodepool": pool}))
+            self.ears.count(Count(f"{_PREFIX}decisions_by_nodepool_total", {**told, "nodepool": pool}))
         if command.policy is not None:
-            for pool in command.pools:
-                moved = {"decision": str(command.decision), "nodepool": pool, "policy": str(command.policy)}
-                self.ears.count(Count("consolidation_moves_total", moved))
-                if command.score is not None:
-                    self.ears.observe(Observe("consolidation_score", command.score, moved))
+            policies = {one.pool: one.policy.policy for one in command.candidates}
+            for pool, policy in sorted(policies.items()):
+                self.ears.count(Count("consolidation_moves_total", _moved(_APPROVED, pool, policy)))
+            for vote in command.votes:
+                moved = _moved(_APPROVED, vote.pool, ConsolidationPolicy.BALANCED)
+                self.ears.observe(Observe("consolidation_score", vote.value, moved))
         self._approved(command)
         if command.decision is Decision.TERMINATE_FIRST:
-            first = {"nodepool": command.pools[0], "reason": labels["reason"], "terminate_first_reason": command.why}
+            first = {"nodepool": command.pools[0], "reason": told["reason"], "terminate_first_reason": command.why}
             self.ears.count(Count(f"{_PREFIX}terminate_first_decisions_total", first))
 
     def _approved(self, command: Command) -> None:
@@ -170,39 +184,43 @@ class Teller:
         go together."""
         if command.policy is None:
             return
+        for one in command.candidates if command.decision is Decision.REPLACE else ():
+            text = f"Consolidation candidate: {command.of_node(one.name)} (savings: ${command.saved / 1e9:.2f})"
+            for about in _about(one.claim, one.machine):
+                self.ears.say(Say(about, "ConsolidationCandidate", text, dedupe=(about.kind, about.name, text)))
         nodes = [about for one in command.candidates for about in _about(one.claim, one.machine)]
-        if command.decision is Decision.REPLACE:
-            text = f"Replaced by cheaper machines: {command.sentence}"
-            for one in nodes:
-                self.ears.say(Say(one, "ConsolidationCandidate", text, dedupe=(one.kind, one.name, text)))
-        if command.score is not None:
-            pools = [Ref("NodePool", name, self.uid_of(name)) for name in command.pools]
-            score = f"Score {command.score:.2f} against a threshold of {THRESHOLD:.2f}: {command.sentence}"
-            for one in pools if len(command.candidates) > 1 else nodes:
-                self.ears.say(Say(one, "ConsolidationApproved", score, dedupe=(one.kind, one.name, score)))
+        for vote in command.votes:
+            pool = [Ref("NodePool", vote.pool, self.uid_of(vote.pool))]
+            for about in pool if len(command.candidates) > 1 else nodes:
+                said = vote.approved
+                self.ears.say(Say(about, "ConsolidationApproved", said, dedupe=(about.kind, about.name, said)))
 
     def launching(self, command: Command, name: str, planned: Replacement) -> None:
         text = f"Launching NodeClaim: {_titled(command)}"
-        self.ears.say(Say(Ref("NodeClaim", name), "DisruptionLaunching", text, dedupe=(name,)))
+        self.ears.say(Say(self._claim(name), "DisruptionLaunching", text, dedupe=(name,)))
 
     def waiting(self, command: Command, name: str) -> None:
         text = "Waiting on readiness to continue disruption"
-        self.ears.say(Say(Ref("NodeClaim", name), "DisruptionWaitingReadiness", text, dedupe=(name,)))
+        self.ears.say(Say(self._claim(name), "DisruptionWaitingReadiness", text, dedupe=(name,)))
+
+    def _claim(self, name: str) -> Ref:
+        """`kubectl describe` looks for events by uid."""
+        return Ref("NodeClaim", name, self.claim_uid(name))
 
     def drained(self, command: Command, name: str, claim: NodeClaim) -> None:
         machine = next(one.machine for one in command.candidates if one.name == name)
-        text = f"Disrupting Node: {_titled(command)}; {command.sentence}"
         for about in _about(claim, machine):
+            text = f"Disrupting {about.kind}: {_titled(command)}; {command.sentence}"
             self.ears.say(Say(about, "DisruptionTerminating", text, dedupe=(about.kind, about.name)))
         if command.reason is Reason.UNHEALTHY and self.world is not None:
             self._count_ill(claim, machine, command, self.world)
 
     def _count_ill(self, claim: NodeClaim, machine: Machine, command: Command, world: World) -> None:
         ill = repairing.diagnosed(machine, world)
-        labels = {key: value for key, value in disrupted_labels(claim, command).items() if key in _ILL}
+        told = {key: value for key, value in disrupted_labels(claim, command).items() if key in _ILL}
         condition = "" if ill is None else snake_case(ill.condition)
-        labels |= {"condition": condition, "image_id": claim.image_id}
-        self.ears.count(Count("nodeclaims_unhealthy_disrupted_total", labels))
+        told |= {"condition": condition, "image_id": claim.image_id}
+        self.ears.count(Count("nodeclaims_unhealthy_disrupted_total", told))
 
     def failed(self, command: Command, why: str, given_back: int) -> None:
         self.ears.count(Count(f"{_PREFIX}queue_failures_total", _labels(command)))
@@ -220,6 +238,14 @@ def _labels(command: Command) -> dict[str, str]:
         "reason": reason,
         "consolidation_type": command.consolidation_type,
     }
+
+
+def _moved(decision: str, pool: str, policy: ConsolidationPolicy) -> dict[str, str]:
+    return {"decision": decision, "nodepool": pool, "policy": str(policy)}
+
+
+def _closed(reason: Reason, allowance: Allowance) -> str:
+    return f"No allowed disruptions for disruption reason {reason} due to blocking budget: {allowance}"
 
 
 def _titled(command: Command) -> str:

@@ -41,9 +41,17 @@ class Score:
         return self.value >= THRESHOLD
 
     def __str__(self) -> str:
+        return f"{self._told('vs')} in NodePool {self.pool}"
+
+    @property
+    def approved(self) -> str:
+        """What people hear of a move that passes, in the peer's words."""
+        return self._told(">=")
+
+    def _told(self, against: str) -> str:
         return (
-            f"score {self.value:.2f} vs threshold {THRESHOLD:.2f} (k={K}, savings {100 * self.saved_share:.1f}%, "
-            f"disruption {100 * self.disrupted_share:.1f}%) in NodePool {self.pool}"
+            f"score {self.value:.2f} {against} threshold {THRESHOLD:.2f} (k: {K}, "
+            f"savings {100 * self.saved_share:.1f}%, disruption {100 * self.disrupted_share:.1f}%)"
         )
 
 

@@ -30,7 +30,7 @@ def explained(one: Candidate, group: Group, found: Command | Refusal) -> Refusal
     text = found.text
     if found.code in (Code.NO_PLACE, Code.NOT_CHEAPER, Code.TOO_MANY) and pods and worth > 0:
         text += f"; without {_named(pods)} this node is worth {money(worth)}/h"
-    return Refusal(found.code, text, pods, max(0, worth))
+    return Refusal(found.code, text, pods, max(0, worth), found.said)
 
 
 def _held(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
@@ -39,13 +39,14 @@ def _held(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
     if isinstance(found, Command):
         worth = found.saved
         without = "it" if len(pods) == 1 else "them"
-        text = f"{counted(len(pods), 'pod')}: {reasons}; without {without} this node is worth {money(worth)}/h"
-        return Refusal(one.held[0].code, text, pods, worth)
+        lost = f"; without {without} this node is worth {money(worth)}/h"
+        text = f"{counted(len(pods), 'pod')}: {reasons}{lost}"
+        return Refusal(one.held[0].code, text, pods, worth, f"{one.held[0].said}{lost}")
     # Were they free to go, something else would still be in the way: then nothing is lost by them alone.
     more = tuple(key for key in _in_the_way(group) if key not in pods)
     text = f"{counted(len(pods), 'pod')}: {reasons}; besides, {found.text[:1].lower()}{found.text[1:]}"
     text += f" ({_named(more)})" if more else ""
-    return Refusal(one.held[0].code, text, pods + more)
+    return Refusal(one.held[0].code, text, pods + more, said=one.held[0].said)
 
 
 def _in_the_way(group: Group) -> tuple[str, ...]:

@@ -150,20 +150,23 @@ def _nominated(machine: Machine, world: World) -> Refusal | None:
 def _node_held(machine: Machine, world: World) -> Refusal | None:
     if machine.annotations.get(DO_NOT_DISRUPT) != "true":
         return None
-    return Refusal(Code.NODE_HELD, f"disruption is blocked through the {DO_NOT_DISRUPT} annotation on the node")
+    text = f"disruption is blocked through the {DO_NOT_DISRUPT} annotation on the node"
+    return Refusal(Code.NODE_HELD, text, said=f'Disruption is blocked through the "{DO_NOT_DISRUPT}" annotation')
 
 
 def _no_pool(machine: Machine, world: World) -> Refusal | None:
     if machine.labels.get(labels.NODEPOOL):
         return None
-    return Refusal(Code.NO_POOL, f"node doesn't have the {labels.NODEPOOL} label")
+    said = f"Node doesn't have required label (label={labels.NODEPOOL})"
+    return Refusal(Code.NO_POOL, f"node doesn't have the {labels.NODEPOOL} label", said=said)
 
 
 def _pool_not_found(machine: Machine, world: World) -> Refusal | None:
     name = machine.labels[labels.NODEPOOL]
     if name in world.pools and world.problem.catalogs.get(name):
         return None
-    return Refusal(Code.POOL_NOT_FOUND, f"NodePool {name} is not found, or nothing is known of what it can buy")
+    text = f"NodePool {name} is not found, or nothing is known of what it can buy"
+    return Refusal(Code.POOL_NOT_FOUND, text, said=f"NodePool not found (NodePool={name})")
 
 
 def _nominated_if_up(machine: Machine, world: World) -> Refusal | None:
@@ -173,7 +176,8 @@ def _nominated_if_up(machine: Machine, world: World) -> Refusal | None:
 def _standalone(machine: Machine, world: World) -> Refusal | None:
     if machine.labels.get(labels.NODEPOOL):
         return None
-    return Refusal(Code.STANDALONE, f"repair requires a NodePool: node doesn't have the {labels.NODEPOOL} label")
+    text = f"repair requires a NodePool: node doesn't have the {labels.NODEPOOL} label"
+    return Refusal(Code.STANDALONE, text, said="repair requires a NodePool to construct and budget a safe replacement")
 
 
 RULES: tuple[Rule, ...] = (
@@ -221,22 +225,30 @@ def holding(pod: Pod, facts: PodFacts, now: float) -> Refusal | None:
         return None
     if facts.held_until is not None and facts.held_until > now:
         until = "" if isinf(facts.held_until) else f" until {timestamps.text(facts.held_until)}"
-        return Refusal(Code.POD_HELD, f"pod {pod.key} has do-not-disrupt{until}", (pod.key,))
+        said = f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+        return Refusal(Code.POD_HELD, f"pod {pod.key} has do-not-disrupt{until}", (pod.key,), said=said)
     if facts.tolerates or pod.owner == _MIRROR:
         return None
     if len(facts.budgets) > 1:
         names = ", ".join(one.name for one in facts.budgets)
-        return Refusal(
-            Code.POD_BUDGETS, f"pod {pod.key} is covered by several PodDisruptionBudgets: {names}", (pod.key,)
-        )
+        text = f"pod {pod.key} is covered by several PodDisruptionBudgets: {names}"
+        every = " ".join(_key(pod, one.name) for one in facts.budgets)
+        said = f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{every}])"
+        return Refusal(Code.POD_BUDGETS, text, (pod.key,), said=said)
     for budget in facts.budgets:
         if budget.frees_unready and not facts.ready:
             continue
         if budget.never or budget.left <= 0:
             text = f"pod {pod.key} is held by PodDisruptionBudget {budget.name}, "
             text += "which never lets one go" if budget.never else "0 disruptions left"
-            return Refusal(Code.POD_BUDGET, text, (pod.key,))
+            said = f"Pdb prevents pod evictions (PodDisruptionBudget=[{_key(pod, budget.name)}])"
+            return Refusal(Code.POD_BUDGET, text, (pod.key,), said=said)
     return None
+
+
+def _key(pod: Pod, budget: str) -> str:
+    """A budget with its namespace, which is that of the pods it covers."""
+    return f"{pod.key.partition('/')[0]}/{budget}"
 
 
 # ---- putting it together

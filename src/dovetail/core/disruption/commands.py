@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from dovetail.core import labels
+from dovetail.core.disruption.balanced import Score
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.history import Kind, Move
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Decision, Reason
@@ -42,7 +43,7 @@ class Group:
 class Command:
     """Nodes to go, and what has to be there first. `replacements` are empty templates for a static pool.
 
-    Money is in nanodollars: `saved` an hour, `cost` once; `payback` is in seconds. `score` is the Balanced policy's.
+    Money is in nanodollars: `saved` an hour, `cost` once; `payback` is in seconds.
     """
 
     reason: Reason
@@ -58,7 +59,8 @@ class Command:
     #: Bounds the drain from when the candidates are deleted; None leaves what their claims say.
     grace: float | None = None
     why: str = ""
-    score: float | None = None
+    #: What each Balanced pool made of it.
+    votes: tuple[Score, ...] = ()
     at: float = 0.0
 
     @property
@@ -93,6 +95,18 @@ class Command:
     @property
     def policy(self) -> ConsolidationPolicy | None:
         return self.candidates[0].policy.policy if self.reason is Reason.UNDERUTILIZED else None
+
+    @property
+    def score(self) -> float | None:
+        """The least a Balanced pool made of it."""
+        return min((vote.value for vote in self.votes), default=None)
+
+    def of_node(self, name: str) -> str:
+        """What happens to one node, as events say it."""
+        if len(self.candidates) > 1:
+            return f"{self.decision}: [{name}] (part of {len(self.candidates)}-node consolidation)"
+        count = self.templates or len(self.replacements)
+        return f"{self.decision}: [{name}]" + (f" -> [{counted(count, 'replacement')}]" if count else "")
 
     def needed(self, name: str) -> tuple[Claim, ...]:
         """The replacements one node waits for."""

@@ -57,15 +57,19 @@ def eligible(one: Candidate) -> Refusal | None:
     if policy.is_static:
         return Refusal(Code.STATIC, f"NodePool {policy.name} is static")
     if one.instance_type is None:
-        return Refusal(Code.UNKNOWN_TYPE, f"instance type {one.kind.instance_type or '(no label)'} is not known")
+        said = f'Instance Type "{one.kind.instance_type}" not found'
+        text = f"instance type {one.kind.instance_type or '(no label)'} is not known"
+        return Refusal(Code.UNKNOWN_TYPE, text, said=said)
     if not one.capacity_type:
-        return Refusal(Code.NO_CAPACITY_TYPE, f"node doesn't have the {labels.CAPACITY_TYPE} label")
+        return _unlabelled(Code.NO_CAPACITY_TYPE, labels.CAPACITY_TYPE)
     if not one.node.labels.get(labels.ZONE):
-        return Refusal(Code.NO_ZONE, f"node doesn't have the {labels.ZONE} label")
+        return _unlabelled(Code.NO_ZONE, labels.ZONE)
     if policy.consolidate_after is None:
-        return Refusal(Code.NEVER, f"NodePool {policy.name} has consolidation disabled")
+        said = f'NodePool "{policy.name}" has consolidation disabled'
+        return Refusal(Code.NEVER, f"NodePool {policy.name} has consolidation disabled", said=said)
     if policy.policy is ConsolidationPolicy.WHEN_EMPTY:
-        return Refusal(Code.ONLY_EMPTY, f"NodePool {policy.name} has non-empty consolidation disabled")
+        said = f'NodePool "{policy.name}" has consolidation policy WhenEmpty, but node is not empty'
+        return Refusal(Code.ONLY_EMPTY, f"NodePool {policy.name} has non-empty consolidation disabled", said=said)
     if not one.is_consolidatable:
         return Refusal(Code.TOO_SOON, f"pods came or went less than {policy.consolidate_after:.0f} s ago")
     if one.awaited:
@@ -102,6 +106,10 @@ def _moving(settled: Settled, name: str) -> Iterable[Pod]:
     return (pod for pod in settled.residents.get(name, ()) if pod.moves)
 
 
+def _unlabelled(code: Code, key: str) -> Refusal:
+    return Refusal(code, f"node doesn't have the {key} label", said=f'Node does not have label "{key}"')
+
+
 def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> Command | Refusal:
     """A command for one independent part of a what-if, or why it is not worth it."""
     if group.refused:
@@ -111,7 +119,9 @@ def judged(group: Group, candidates: Sequence[Candidate], setting: Setting) -> C
     if len(group.claims) > len(candidates):
         count = counted(len(group.claims), "node")
         text = f"Can't remove without creating {count}"
-        return Refusal(Code.TOO_MANY, text, tuple(pod.key for claim in group.claims for pod in claim.pods))
+        pods = tuple(pod.key for claim in group.claims for pod in claim.pods)
+        said = f"Can't remove without creating {len(group.claims)} candidates"
+        return Refusal(Code.TOO_MANY, text, pods, said=said)
     replacements = cheaper(group, candidates, setting.world)
     if not isinstance(replacements, Refusal):
         replacements = returning.steadied(candidates, replacements, setting.world)
@@ -247,7 +257,7 @@ def _worth(
         saved=saved,
         cost=cost,
         payback=takes,
-        score=min((vote.value for vote in votes), default=None),
+        votes=votes,
         at=world.now,
     )
 

@@ -150,7 +150,7 @@ def _held(one: Candidate, reason: Reason) -> Refusal | None:
     if not held:
         return None
     text = f"{listed(found.text for found in held)}; a terminationGracePeriod would let the node go all the same"
-    return Refusal(held[0].code, text, tuple(key for found in held for key in found.pods))
+    return Refusal(held[0].code, text, tuple(key for found in held for key in found.pods), said=held[0].said)
 
 
 def _waits(one: Candidate, gate: Gate, started: int, reason: Reason) -> Refusal | None:

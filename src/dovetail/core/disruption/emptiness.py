@@ -16,10 +16,11 @@ def refusal(one: Candidate) -> Refusal | None:
     if policy.is_static:
         return Refusal(Code.STATIC, f"NodePool {policy.name} is static")
     if policy.consolidate_after is None:
-        return Refusal(Code.NEVER, f"NodePool {policy.name} has consolidation disabled", nanodollars=one.nanodollars)
+        text, said = (f"NodePool {name} has consolidation disabled" for name in (policy.name, f'"{policy.name}"'))
+        return Refusal(Code.NEVER, text, nanodollars=one.nanodollars, said=said)
     if one.buffered:
         text = f"node is kept free for {counted(len(one.buffered), 'pod')} of a CapacityBuffer"
-        return Refusal(Code.BUFFER, text, nanodollars=one.nanodollars)
+        return Refusal(Code.BUFFER, text, nanodollars=one.nanodollars, said=f'Node "{one.name}" has buffer pods')
     if one.awaited:
         pods = tuple(sorted(pod.key for pod in one.awaited))
         return Refusal(Code.EXPECTED, f"pods are on their way: {listed(pods)}", pods)
@@ -27,7 +28,8 @@ def refusal(one: Candidate) -> Refusal | None:
         return Refusal(Code.TOO_SOON, f"pods came or went less than {policy.consolidate_after:.0f} s ago")
     if one.held:
         pods = tuple(key for held in one.held for key in held.pods)
-        return Refusal(one.held[0].code, listed(held.text for held in one.held), pods, one.nanodollars)
+        text = listed(held.text for held in one.held)
+        return Refusal(one.held[0].code, text, pods, one.nanodollars, one.held[0].said)
     return None
 
 

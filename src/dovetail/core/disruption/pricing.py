@@ -126,7 +126,8 @@ def short_of(claim: Claim, types: Sequence[InstanceType]) -> Refusal | None:
         count = reached(claim, key, types)
         if count < wanted:
             text = f"Filtering by price: minValues of {key} is {wanted}, and only {count} are left"
-            return Refusal(Code.MIN_VALUES, text)
+            said = f"Filtering by price: minValues requirement is not met for label(s) (label(s)=[{key}])"
+            return Refusal(Code.MIN_VALUES, text, said=said)
     return None
 
 
@@ -189,7 +190,9 @@ def spot_for_spot(claim: Claim, ceiling: int, rule: SpotRule, barred: frozenset[
     if isinstance(found, Refusal) or not rule.wide:
         return found
     if len(found.types) < SPOT_TYPES:
-        text = f"SpotToSpotConsolidation requires {SPOT_TYPES} cheaper instance type options than the current node "
+        text = (
+            f"SpotToSpotConsolidation requires {SPOT_TYPES} cheaper instance type options than the current candidate "
+        )
         return Refusal(Code.SPOT_FEW, f"{text}to consolidate, got {len(found.types)}")
     return narrowed(found, found.types[: max(SPOT_TYPES, _leading(found))]) or found
 

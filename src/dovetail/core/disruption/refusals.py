@@ -178,6 +178,8 @@ class Refusal:
     text: str
     pods: tuple[str, ...] = ()
     nanodollars: int = 0
+    #: What the event says, to the letter, where people and alerts look for the peer's words.
+    said: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -188,6 +190,11 @@ class Refusal:
         if self.code in SILENT:
             return None
         return _REJECTED.get(self.code) or (_UNCONSOLIDATABLE if self.code in _SAVES_NOTHING else _BLOCKED)
+
+    @property
+    def message(self) -> str:
+        """What the event says."""
+        return self.said or f"{self.text[:1].upper()}{self.text[1:]}"
 
     @property
     def quiet_seconds(self) -> float:

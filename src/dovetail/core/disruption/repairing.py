@@ -116,10 +116,13 @@ def tripped(world: World) -> Mapping[str, Refusal]:
 def _refused(one: Patient, broken: Mapping[str, Refusal], stage: Stage) -> Refusal | None:
     candidate = one.candidate
     if candidate.machine.annotations.get(DO_NOT_REPAIR) == "true":
-        return Refusal(Code.DO_NOT_REPAIR, f"repair is blocked through the {DO_NOT_REPAIR} annotation on the node")
+        said = f'repair is blocked through the "{DO_NOT_REPAIR}" annotation'
+        text = f"repair is blocked through the {DO_NOT_REPAIR} annotation on the node"
+        return Refusal(Code.DO_NOT_REPAIR, text, said=said)
     if candidate.held and one.diagnosis.grace is None and candidate.claim.grace is None:
-        text = f"repair requires a termination grace period to bypass blocking pods: {_texts(candidate.held)}"
-        return Refusal(Code.NO_GRACE, text, tuple(key for held in candidate.held for key in held.pods))
+        said = "repair requires a termination grace period to bypass blocking pods"
+        pods = tuple(key for held in candidate.held for key in held.pods)
+        return Refusal(Code.NO_GRACE, f"{said}: {_texts(candidate.held)}", pods, said=said)
     if candidate.pool in broken:
         return broken[candidate.pool]
     # A node that never came up is in nobody's count, so it takes nothing from a budget.
@@ -178,7 +181,8 @@ def _static(one: Patient, stage: Stage) -> Command | Refusal:
     if stage.world.gates.terminate_first_repair and refills(policy):
         _pay(candidate, stage)
         return replace(going_first(candidate, stage, "static-at-limit", Reason.UNHEALTHY), grace=bound(one))
-    return Refusal(Code.STATIC_LIMIT, "static NodePool is at its node limit and cannot stage a replacement")
+    text = "static NodePool is at its node limit and cannot stage a replacement"
+    return Refusal(Code.STATIC_LIMIT, text, said=text)
 
 
 def _reason(candidate: Candidate, search: Search) -> Refusal:

@@ -54,7 +54,8 @@ def _of_pool(stage: Stage, ranked: Sequence[Candidate]) -> Outcome:
     for one in ranked:
         held = one.holds(Reason.DRIFTED)
         if held:
-            refusals[one.name] = Refusal(held[0].code, listed(found.text for found in held))
+            text = listed(found.text for found in held)
+            refusals[one.name] = Refusal(held[0].code, text, said=held[0].said)
         else:
             free.append(one)
     counts = static_counts(stage.world, policy.name)
@@ -97,7 +98,7 @@ def _staged(stage: Stage, free: Sequence[Candidate], refusals: dict[str, Refusal
             commands.append(going_first(one, stage, "static-at-limit"))
         else:
             text = "static NodePool is at its node limit and cannot stage a replacement"
-            refusals[one.name] = Refusal(Code.STATIC_LIMIT, text)
+            refusals[one.name] = Refusal(Code.STATIC_LIMIT, text, said=text)
     return Outcome(tuple(commands), refusals)
 
 
@@ -113,7 +114,7 @@ def _through_reservations(stage: Stage, free: Sequence[Candidate], refusals: dic
             commands.append(going_first(one, stage, "no-reserved-capacity"))
         else:
             text = "static NodePool's capacity reservations are full and cannot stage a replacement"
-            refusals[one.name] = Refusal(Code.RESERVATIONS_FULL, text)
+            refusals[one.name] = Refusal(Code.RESERVATIONS_FULL, text, said=text)
     return Outcome(tuple(commands), refusals)
 
 

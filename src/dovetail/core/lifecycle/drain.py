@@ -63,8 +63,9 @@ def must_force(pod: DrainPod, deadline: float | None, now: float) -> bool:
 
 
 def force_grace(deadline: float, now: float) -> int:
-    """What is left of a pod's time, in whole seconds; never none at all, so that its kubelet hears of it."""
-    return max(math.ceil(deadline - now), 1)
+    """What is left of a pod's time, in whole seconds that do not reach past the deadline (a pod that would go later is
+    forced anew); never none at all, so that its kubelet hears of it."""
+    return max(math.floor(deadline - now), 1)
 
 
 def requests(pods: Iterable[DrainPod], deadline: float | None, now: float) -> tuple[Request, ...]:

@@ -31,17 +31,17 @@ def finalize(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Ste
     """What to do about a claim that is being deleted; `nodes` are those with its provider id."""
     if FINALIZER not in claim.meta.finalizers or claim.meta.deleting is None:
         return Step()
-    dated = _dated(claim)
+    known = dated(claim)
     effects: list[Effect] = []
-    if dated is not claim:
-        effects += (SaveClaim(claim, dated, locked=True), expiring(dated))
+    if known is not claim:
+        effects += (SaveClaim(claim, known, locked=True), expiring(known))
     if claim.is_true(REGISTERED) and nodes:
         effects += (Delete(Ref("Node", one.name, one.meta.uid)) for one in nodes if not one.is_deleting)
         return Step(tuple(effects))
-    return Step((*effects, Terminate(dated)))
+    return Step((*effects, Terminate(known)))
 
 
-def _dated(claim: NodeClaim) -> NodeClaim:
+def dated(claim: NodeClaim) -> NodeClaim:
     """The claim with its deadline written on it; one that is there is never moved from here."""
     if claim.grace is None or claim.meta.deleting is None or TERMINATION_TIME in claim.meta.annotations:
         return claim

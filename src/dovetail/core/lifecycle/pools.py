@@ -14,7 +14,15 @@ from dovetail.core.effects import Health
 from dovetail.core.lifecycle import hashes, health
 from dovetail.core.lifecycle.hashes import Template
 from dovetail.core.lifecycle.health import Window
-from dovetail.core.nodeclaims import NO_LABELS, POOL_HASH, POOL_HASH_VERSION, Meta
+from dovetail.core.nodeclaims import (
+    INITIALIZED,
+    NO_LABELS,
+    POOL_HASH,
+    POOL_HASH_VERSION,
+    Meta,
+    NodeClaim,
+    NodeObject,
+)
 from dovetail.core.nodepools import NodePool
 from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NOTHING, PODS, Resources, quantity_of
 
@@ -111,6 +119,14 @@ def _class_ready(record: PoolRecord, node_class: ClassState | None) -> Condition
     if ready.status is Status.TRUE:
         return conditions.true(CLASS_READY)
     return Condition(CLASS_READY, Status.FALSE, ready.reason, ready.message)
+
+
+def capacity(claim: NodeClaim, node: NodeObject | None) -> Resources:
+    """What a machine has: by its Node and, until that is initialized, by its claim where the Node says nothing yet.
+    Devices are registered late, and count from the start."""
+    if node is None or claim.is_true(INITIALIZED):
+        return claim.capacity if node is None or not node.capacity else node.capacity
+    return claim.capacity.merged({name: amount for name, amount in node.capacity.items() if amount})
 
 
 def counted(record: PoolRecord, capacities: Iterable[Resources]) -> PoolRecord:

@@ -46,10 +46,10 @@ def told(pod: Ref, note: str, started: float, now: float) -> Say | None:
     if ends is None or (isinstance(ends, float) and math.isinf(ends)):
         return None
     if isinstance(ends, Unreadable):
-        said = f"Annotation {ANNOTATION}={note!r} is ignored: {ends.value}"
+        said = f"Invalid {ANNOTATION} annotation: {note!r} is {ends.value}, ignoring annotation"
         return Say(pod, "InvalidDoNotDisruptAnnotation", said, warning=True, dedupe=(pod.uid, note))
     if now < ends:
-        said = f"The pod is not disrupted until {timestamps.text(ends)}"
+        said = f"The {ANNOTATION} grace period will elapse at {timestamps.text(ends)}"
         return Say(pod, "DoNotDisruptUntil", said, dedupe=(pod.uid, note))
-    said = f"The pod may be disrupted since {timestamps.text(ends)}"
+    said = f"The {ANNOTATION} grace period has elapsed, pod is now disruptable"
     return Say(pod, "DoNotDisruptGracePeriodElapsed", said, dedupe=(pod.uid, note))

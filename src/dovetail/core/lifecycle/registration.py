@@ -46,7 +46,9 @@ def register(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> tup
         return set_condition(claim, waiting, now), None
     if len(nodes) > 1:
         names = ", ".join(sorted(one.name for one in nodes))
-        several = Condition(REGISTERED, Status.FALSE, "MultipleNodesFound", f"Invariant violated, matched {names}")
+        several = Condition(
+            REGISTERED, Status.FALSE, "MultipleNodesFound", f"Invariant violated, matched multiple nodes: {names}"
+        )
         return set_condition(claim, several, now), None
     node = nodes[0]
     known = replace(set_condition(claim, conditions.true(REGISTERED), now), node_name=node.name)
@@ -57,9 +59,10 @@ def registered_effects(claim: NodeClaim, node: NodeObject, now: float) -> tuple[
     """What is said and counted once when a Node registers."""
     told: list[Effect] = []
     if not _has(node.taints, UNREGISTERED) and REGISTERED_LABEL not in node.meta.labels:
-        message = "missing taint prevents registration-related race conditions on startup"
+        message = f"Missing {UNREGISTERED.key} taint which prevents registration related race conditions"
+        message += " on Karpenter-managed nodes"
         about = Ref("NodeClaim", claim.name, claim.meta.uid)
-        told.append(Say(about, "UnregisteredTaintMissing", f"{UNREGISTERED.key} {message}", warning=True))
+        told.append(Say(about, "UnregisteredTaintMissing", message, warning=True, dedupe=(claim.meta.uid,)))
     told.append(Count("nodes_created_total", reasons.placed(claim)))
     told.append(Observe("nodeclaims_registration_duration_seconds", now - claim.meta.created, _pool(claim)))
     owner = next((one for one in claim.meta.owners if one.kind == "NodePool"), None)
@@ -129,7 +132,7 @@ def _obstacle(claim: NodeClaim, node: NodeObject | None) -> tuple[str, str] | No
     if node is None:
         return "NodeNotFound", "Node not registered with cluster"
     if not node.is_ready:
-        return "NodeNotReady", f"Node status is not ready: {node.name}"
+        return "NodeNotReady", "Node status is NotReady"
     for taint in claim.startup_taints:
         if _has(node.taints, taint):
             return "StartupTaintsExist", f'StartupTaint "{taint}" still exists'

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from dovetail.core import conditions, timestamps
+from dovetail.core import conditions, labels, timestamps
 from dovetail.core.conditions import Condition, Status
 from dovetail.core.effects import Count, Delete, Effect, Evict, Observe, Ref, SaveClaim, SaveNode, Say, Step, Terminate
 from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle import drain, finalization, reasons
+from dovetail.core.lifecycle import drain, finalization
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.lifecycle.launch import set_condition
 from dovetail.core.nodeclaims import (
@@ -62,7 +62,11 @@ def terminate(leaving: Leaving, now: float) -> Step:
     if claim is not None and not claim.is_deleting:
         effects.append(Delete(Ref("NodeClaim", claim.name, claim.meta.uid)))
     if leaving.instance_gone and not node.is_ready:
-        return Step((*effects, *released(node, claim, now)))
+        return Step((*effects, *released(node, now)))
+    dated = claim if claim is None else finalization.dated(claim)
+    if claim is not None and dated is not None and dated is not claim:
+        # The Node was deleted before its claim: the deadline is written down first, and then it is looked at again.
+        return Step((*effects, SaveClaim(claim, dated, locked=True), finalization.expiring(dated)), 0.0)
     fenced = _fenced(node)
     if fenced != node:
         effects.append(SaveNode(node, fenced))
@@ -70,7 +74,7 @@ def terminate(leaving: Leaving, now: float) -> Step:
     if problem is not None:
         effects.append(problem)
     if claim is not None and deadline is not None:
-        effects.append(finalization.expiring(claim))
+        effects.append(_expiring(node, claim))
     return _drained(leaving, deadline, now, effects)
 
 
@@ -86,12 +90,18 @@ def _deadline(claim: NodeClaim | None) -> tuple[float | None, Say | None]:
         return None, Say(ref, "FailedTermination", f"annotation {TERMINATION_TIME}: {bad}", warning=True)
 
 
+def _expiring(node: NodeObject, claim: NodeClaim) -> Say:
+    until = claim.meta.annotations[TERMINATION_TIME]
+    said = f"All pods will be deleted by {until}"
+    return Say(_ref(node), "TerminationGracePeriodExpiring", said, warning=True, dedupe=(node.name,))
+
+
 def _fenced(node: NodeObject) -> NodeObject:
     """The Node with the taint that keeps new pods away, and out of load balancers."""
     others = tuple(one for one in node.taints if one.key != DISRUPTED.key)
     taints = node.taints if any(one.matches(DISRUPTED) for one in node.taints) else (*others, DISRUPTED)
-    labels = MappingProxyType({EXCLUDE_FROM_BALANCERS: "karpenter", **node.meta.labels})
-    return replace(node, taints=taints, meta=replace(node.meta, labels=labels))
+    told = MappingProxyType({EXCLUDE_FROM_BALANCERS: "karpenter", **node.meta.labels})
+    return replace(node, taints=taints, meta=replace(node.meta, labels=told))
 
 
 def _drained(leaving: Leaving, deadline: float | None, now: float, before: list[Effect]) -> Step:
@@ -108,14 +118,14 @@ def _drained(leaving: Leaving, deadline: float | None, now: float, before: list[
         told = Say(_ref(node), "FailedDraining", f"Failed to drain node, {_waiting_on(left)}", warning=True)
         return Step((*before, *evictions, told), POLL_SECONDS)
     if claim is None or held is None:
-        return Step((*before, *released(node, claim, now)))
+        return _orphaned(leaving, now, before)
     waited = now - held.since
     # A time far ahead was written before somebody set the clock back: nobody waits for it to come again.
     if held.status is Status.UNKNOWN and -SKEW_SECONDS < waited < SETTLE_SECONDS:
         return Step(tuple(before), min(max(SETTLE_SECONDS - waited, 0.05), SETTLE_SECONDS))
     if held.status is not Status.TRUE:
         known = set_condition(claim, conditions.true(DRAINED), now)
-        before = [*before, Count("nodes_drained_total", {"nodepool": claim.pool or ""})]
+        before = [*before, Count("nodes_drained_total", _pool(node))]
         claim = known
     return _detached(leaving, claim, deadline, now, before)
 
@@ -134,18 +144,33 @@ def _waiting_on(left: tuple[DrainPod, ...]) -> str:
     return f"{len(left)} pods are waiting to be evicted: {', '.join(names)}{more}"
 
 
+def _blocking(leaving: Leaving) -> list[str]:
+    return [one for one in leaving.attached if one and one not in leaving.kept]
+
+
+def _awaiting(node: NodeObject, volumes: list[str]) -> Say:
+    return Say(_ref(node), "AwaitingVolumeDetachment", f"Awaiting detachment of {', '.join(volumes[:_NAMES_SHOWN])}")
+
+
+def _orphaned(leaving: Leaving, now: float, before: list[Effect]) -> Step:
+    """A Node whose claim is gone, and with it its machine: its volumes are waited for all the same."""
+    blocking = _blocking(leaving)
+    if blocking:
+        return Step((*before, _awaiting(leaving.node, blocking)), POLL_SECONDS)
+    return Step((*before, *released(leaving.node, now)))
+
+
 def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: float, before: list[Effect]) -> Step:
-    blocking = [one for one in leaving.attached if one and one not in leaving.kept]
+    blocking = _blocking(leaving)
     if not blocking:
         known = _put(claim, conditions.true(VOLUMES_DETACHED), now)
     elif deadline is None or now < deadline:
         waiting = Condition(VOLUMES_DETACHED, Status.UNKNOWN, "AwaitingVolumeDetachment", "AwaitingVolumeDetachment")
         known = _put(claim, waiting, now)
-        told = Say(_ref(leaving.node), "AwaitingVolumeDetachment", f"Awaiting detachment of {', '.join(blocking[:5])}")
-        return Step((*before, *_saved(leaving, known), told), POLL_SECONDS)
+        return Step((*before, *_saved(leaving, known), _awaiting(leaving.node, blocking)), POLL_SECONDS)
     else:
-        over = Condition(VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "the grace period is over")
-        known = _put(claim, over, now)
+        elapsed = "TerminationGracePeriodElapsed"
+        known = _put(claim, Condition(VOLUMES_DETACHED, Status.FALSE, elapsed, elapsed), now)
     return Step((*before, *_saved(leaving, known), Terminate(known, leaving.node)))
 
 
@@ -164,12 +189,16 @@ def _ref(node: NodeObject) -> Ref:
     return Ref("Node", node.name, node.meta.uid)
 
 
-def released(node: NodeObject, claim: NodeClaim | None, now: float) -> tuple[Effect, ...]:
-    """Let the Node go."""
+def _pool(node: NodeObject) -> dict[str, str]:
+    return {"nodepool": node.meta.labels.get(labels.NODEPOOL, "")}
+
+
+def released(node: NodeObject, now: float) -> tuple[Effect, ...]:
+    """Let the Node go. It says itself whose it was and where: its claim may be gone."""
     left = tuple(one for one in node.meta.finalizers if one != FINALIZER)
     freed = replace(node, meta=replace(node.meta, finalizers=left))
-    pool = {"nodepool": claim.pool or "" if claim is not None else ""}
-    where = reasons.placed(claim) if claim is not None else {"nodepool": "", "zone": ""}
+    pool = _pool(node)
+    where = {**pool, "zone": node.meta.labels.get(labels.ZONE, "")}
     effects: list[Effect] = [SaveNode(node, freed), Count("nodes_terminated_total", where)]
     if node.meta.deleting is not None:
         effects.append(Observe("nodes_termination_duration_seconds", now - node.meta.deleting, pool))
@@ -183,4 +212,4 @@ def gone(node: NodeObject, claim: NodeClaim, is_gone: bool, now: float) -> Step:
     saved = () if known == claim else (SaveClaim(claim, known),)
     if not is_gone:
         return Step(saved, finalization.POLL_SECONDS)
-    return Step((*saved, *released(node, known, now)))
+    return Step((*saved, *released(node, now)))

@@ -3,7 +3,7 @@ Node is as large as was promised (§2.8)."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,10 +50,13 @@ def expired(claim: NodeClaim, pods: int, now: float, patience: float = 0.0) -> S
     if left > 0:
         return Step((), left)
     counted = reasons.disrupted(claim, "expired")
-    effects: list[Effect] = [Delete(_ref(claim)), Count("nodeclaims_disrupted_total", counted)]
-    if pods:
-        effects.append(Count("pods_disruption_initiated_total", counted, pods))
-    return Step(tuple(effects))
+    return Step((Delete(_ref(claim)), *_counted(counted, pods)))
+
+
+def _counted(labels: Mapping[str, str], pods: int) -> tuple[Count, ...]:
+    """A claim that goes, and the pods that go with it."""
+    told = Count("nodeclaims_disrupted_total", labels)
+    return (told, Count("pods_disruption_initiated_total", labels, pods)) if pods else (told,)
 
 
 def pods_moved(claim: NodeClaim, at: float) -> NodeClaim:
@@ -72,10 +75,18 @@ def pods_moved_after(claim: NodeClaim, at: float, said: float, now: float) -> fl
     return max(0.0, last + POD_EVENT_SECONDS - now) if now >= last else 0.0
 
 
+def _no_pods(node: NodeObject) -> int:
+    return 0
+
+
 def vanished(
-    claims: Iterable[NodeClaim], nodes: Mapping[str, NodeObject], instances: Mapping[str, Instance]
+    claims: Iterable[NodeClaim],
+    nodes: Mapping[str, NodeObject],
+    instances: Mapping[str, Instance],
+    moving: Callable[[NodeObject], int] = _no_pods,
 ) -> tuple[Effect, ...]:
-    """Claims whose machine the cloud no longer knows. `nodes` and `instances` are by provider id.
+    """Claims whose machine the cloud no longer knows, or says is going. `nodes` and `instances` are by provider id;
+    `moving` counts the pods that would have to leave a Node.
 
     One whose Node still says it is ready is believed; one that never registered is left to its time-out.
     """
@@ -87,10 +98,10 @@ def vanished(
         if known is not None and not known.leaving:
             continue
         node = nodes.get(claim.provider_id)
-        if known is not None or (node is not None and node.is_ready):
+        if node is not None and node.is_ready:
             continue
-        effects.append(Delete(_ref(claim)))
-        effects.append(Count("nodeclaims_disrupted_total", reasons.disrupted(claim, "garbage_collected")))
+        pods = 0 if node is None else moving(node)
+        effects += (Delete(_ref(claim)), *_counted(reasons.disrupted(claim, "garbage_collected"), pods))
     return tuple(effects)
 
 

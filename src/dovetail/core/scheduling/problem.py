@@ -125,3 +125,22 @@ class Plan:
         """What the new nodes would cost an hour; unpriced ones are not in it."""
         prices = (claim.choice.offering.price for claim in self.claims)
         return sum(price.nanodollars for price in prices if price is not None)
+
+
+def barren(problem: Problem) -> tuple[NodePool, ...]:
+    """Pools whose requirements leave nothing of what is for sale, whatever pods ask for."""
+    return tuple(one for one in problem.snapshot.pools if one.replicas is None and _is_barren(one, problem))
+
+
+def _is_barren(pool: NodePool, problem: Problem) -> bool:
+    catalog = problem.catalogs.get(pool.name)
+    if catalog is None or not catalog.types:
+        return False  # nobody says what there is
+    wanted = pool.template
+    return not any(_is_for_sale(one, wanted) for one in catalog.types.values())
+
+
+def _is_for_sale(kind: InstanceType, wanted: Requirements) -> bool:
+    if not kind.requirements.intersects(wanted):
+        return False
+    return any(row.available and row.requirements.intersects(wanted) for row in kind.offerings)
