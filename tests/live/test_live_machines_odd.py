@@ -333,3 +333,21 @@ def test_R42_a_notice_on_the_node_has_its_machine_drained_and_replaced_while_the
         assert (one.cloud.made, len(one.cloud.running)) == (3, 2)
 
     live(scenario)
+
+
+def test_a_machine_deleted_before_its_node_is_on_record_leaves_no_node_behind():
+    """The Node joined a moment before, and nobody wrote down whose it is: its provider id tells."""
+
+    async def scenario(one: LiveMachines) -> None:
+        one.workers(1)
+        await one.until(lambda: one.running() == 1)
+        (name,) = one.machines()
+        await one.stop()
+        one.edit(kinds.MACHINES, name, {"status": {"nodeRef": None}}, subresource="status")
+        one.scale(0)
+        one.delete(kinds.MACHINES, name)
+        one.start()
+        await one.until(one.is_empty)
+        assert one.all(kinds.NODES) == []
+
+    live(scenario)
