@@ -61,7 +61,7 @@ def advance(seen: Seen, now: float) -> Step:
         machine = replace(machine, node=machine.node or node.name)
         marked = node_marks.marked(node, machine, seen.infra.interruptible if seen.infra is not None else None)
         if marked is not node:
-            effects += (SaveNode(node, marked), *node_marks.told(node, marked))
+            effects += (SaveNode(node, marked), *node_marks.told(machine, node, marked))
     if problem is not None:
         effects.append(problem)
     machine = _told(machine, seen, node, now)
