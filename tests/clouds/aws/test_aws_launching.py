@@ -11,7 +11,7 @@ from tests.clouds.aws.orders import ANY, ZONES, claim, kinds, order, price, reso
 from tests.clouds.aws.shop import Shop, shop, visited
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.reservations import reserve
-from tools.aws_server.world import Refuse
+from tools.aws_server.world import Refuse, Without
 
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws import labels as aws_labels
@@ -41,6 +41,38 @@ async def machines(shop: Shop) -> list[str]:
 
 
 def test_the_cheapest_way_is_bought_and_told_in_full(aws_server: AwsServer, aws_account: Account) -> None:
+def test_a_machine_ec2_sold_without_saying_where_is_found_and_not_bought_again(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(shop: Shop) -> None:
+        aws_server.world.fail("CreateFleet", Without("launchTemplateAndOverrides"))
+        with pytest.raises(Unavailable, match="does not say where"):
+            await shop.launcher.launch(named("one"), resolved(aws_account))
+        bought = await shop.launcher.launch(named("one"), resolved(aws_account))
+        assert await machines(shop) == [bought.provider_id.rpartition("/")[2]]
+
+    visited(aws_server, scenario)
+
+
+def test_pods_that_ask_for_an_enclave_get_a_machine_that_has_them(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(shop: Shop) -> None:
+        wanted = named("one")
+        asking = replace(claim("two"), requests=Resources({"eks.amazonaws.com/nitro-sandbox": 1}))
+        made: list[Any] = []
+        ensure = shop.templates.ensure
+
+        async def noting(data: Any, *more: Any) -> str:
+            made.append(data)
+            return await ensure(data, *more)
+
+        shop.templates.ensure = noting  # type: ignore[method-assign]
+        await shop.launcher.launch(wanted, resolved(aws_account))
+        await shop.launcher.launch(replace(wanted, claim=asking), resolved(aws_account))
+        assert [one.get("EnclaveOptions") for one in made] == [None, {"Enabled": True}]
+
+    visited(aws_server, scenario)
+
+
     async def scenario(shop: Shop) -> None:
         wanted = order(NAMES)
         bought = await shop.launcher.launch(wanted, resolved(aws_account))

@@ -83,7 +83,8 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a fleet: machines, and the pools that gave none. Both may be there."""
+    """What came of a fleet: machines, and the pools that gave none. Both may be there. `unplaced` are machines of which
+    the answer does not say from which pool they are."""
 
     bought: tuple[Bought, ...]
     missed: tuple[Miss, ...]
@@ -93,6 +94,7 @@ def request(fleet: Fleet, names: Sequence[str], token: str) -> dict[str, Any]:
     """The call that buys one machine for each of these claims."""
     told = dict(fleet.tags)
     body: dict[str, Any] = {
+    unplaced: tuple[str, ...] = ()
         "Type": "instant",
         "ClientToken": token,
         "LaunchTemplateConfigs": _configs(fleet.pools),
@@ -166,12 +168,16 @@ def outcome(fleet: Fleet, answer: Mapping[str, Any]) -> Outcome:
     for entry in answer.get("Instances") or ():
         pool = pool_of(entry)
         if pool is not None:
-            bought += (Bought(one, pool) for one in entry.get("InstanceIds") or ())
+            bought += (Bought(one, pool) for one in ids)
+        else:
+            unplaced += ids
     for entry in answer.get("Errors") or ():
         pool = pool_of(entry)
+    unplaced: list[str] = []
         code, message = entry.get("ErrorCode", ""), entry.get("ErrorMessage", "")
         missed += (Miss(one, code, message) for one in ((pool,) if pool is not None else fleet.pools))
-    return Outcome(tuple(sorted(bought, key=lambda one: one.instance_id)), tuple(dict.fromkeys(missed)))
+    in_order = tuple(sorted(bought, key=lambda one: one.instance_id))
+    return Outcome(in_order, tuple(dict.fromkeys(missed)), tuple(sorted(unplaced)))
 
 
 def shortages(fleet: Fleet, missed: Iterable[Miss]) -> tuple[Shortage, ...]:
