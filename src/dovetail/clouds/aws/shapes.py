@@ -78,7 +78,7 @@ class Shaper:
     ) -> Mapping[Content, str]:
         distinct = list(dict.fromkeys(contents))
         named = resolved.ref.name
-        made = (self._templates.ensure(data_of(one, resolved, told), named) for one in distinct)
+        made = (self._templates.ensure(data_of(one, resolved, told), named, told) for one in distinct)
         return dict(zip(distinct, await asyncio.gather(*made), strict=True))
 
     def forget(self, fleet: Fleet) -> None:
