@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,7 +119,6 @@ def test_an_error_that_names_no_pool_is_everybodys() -> None:
     assert [one.pool for one in found.missed] == [A, B]
 
 
-def test_an_empty_answer_is_nothing() -> None:
 def test_a_machine_of_which_the_answer_does_not_say_where_it_is_is_not_forgotten() -> None:
     found = outcome(fleet(), {"Instances": [{"InstanceIds": ["i-1"], "InstanceType": "m5.large"}]})
     assert (found.bought, found.unplaced) == ((), ("i-1",))
@@ -147,6 +147,7 @@ def test_a_group_that_spreads_and_is_full_takes_no_type_in_that_zone() -> None:
     )
 
 
+def test_an_empty_answer_is_nothing() -> None:
     assert outcome(fleet(), {}).bought == ()
 
 

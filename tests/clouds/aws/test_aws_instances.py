@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.clouds.aws.orders import claim, kinds, order, resolved
 from tests.clouds.aws.shop import SOON, Shop, visited
 from tools.aws_server import Account, AwsServer
-
 from tools.aws_server.world import Refuse
+
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.described import EFA, Machine, id_of, instance_of, of_wire
 from dovetail.clouds.aws.ends import Ends
 from dovetail.clouds.aws.instances import YOUNG_SECONDS
 from dovetail.clouds.port import CloudError, NotFound, Unavailable
 from dovetail.core import labels
+from dovetail.core.resources import Resources
 
 
 async def bought(shop: Shop, account: Account, count: int = 3) -> list[str]:
@@ -70,8 +72,6 @@ def test_many_ends_are_one_call_and_an_unknown_one_costs_only_itself(
     visited(aws_server, scenario)
 
 
-def test_somebody_elses_machine_is_not_ours(aws_server: AwsServer, aws_account: Account) -> None:
-    from moto.ec2.models import ec2_backends
 def test_a_machine_that_may_not_be_ended_keeps_no_other_running(aws_server: AwsServer, aws_account: Account) -> None:
     """EC2 refuses a whole batch for one that is protected from being ended."""
 
@@ -116,6 +116,8 @@ def test_a_machine_an_answer_leaves_out_is_not_taken_for_gone() -> None:
     assert isinstance(third, Unavailable)
 
 
+def test_somebody_elses_machine_is_not_ours(aws_server: AwsServer, aws_account: Account) -> None:
+    from moto.ec2.models import ec2_backends
 
     backend = ec2_backends["123456789012"]["us-east-1"]
     theirs = {"karpenter.sh/nodepool": "general", "eks:eks-cluster-name": "other"}
@@ -232,6 +234,18 @@ def test_a_type_nobody_knows_is_still_a_machine() -> None:
     found = instance_of(of_wire(wire(InstanceType="m99.large")), None)
     assert found.labels[labels.INSTANCE_TYPE] == "m99.large"
     assert not found.capacity
+
+
+def test_only_a_machine_that_was_made_with_efa_offers_it() -> None:
+    """A type that may have such interfaces has none unless a pod asked for them."""
+    kind = kinds()["m5.large"]
+    able = replace(kind, spec=replace(kind.spec, capacity=Resources({**kind.capacity, EFA: 4})))
+    plain, with_it = (
+        instance_of(of_wire(wire(NetworkInterfaces=[{"InterfaceType": one}])), able) for one in ("interface", "efa")
+    )
+    assert EFA not in plain.capacity
+    assert EFA not in plain.allocatable
+    assert with_it.capacity.of(EFA) == 4
 
 
 def test_labels_come_from_the_type_and_the_machine() -> None:

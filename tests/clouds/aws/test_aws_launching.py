@@ -22,6 +22,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.reservations import Reservation
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.instances import Order
+from dovetail.core.resources import Resources
 
 A, B = ZONES
 NAMES = ("m5.large", "c5.large", "r5.large")
@@ -40,7 +41,6 @@ async def machines(shop: Shop) -> list[str]:
     return [one.id for one in await shop.instances.ours()]
 
 
-def test_the_cheapest_way_is_bought_and_told_in_full(aws_server: AwsServer, aws_account: Account) -> None:
 def test_a_machine_ec2_sold_without_saying_where_is_found_and_not_bought_again(
     aws_server: AwsServer, aws_account: Account
 ) -> None:
@@ -73,6 +73,7 @@ def test_pods_that_ask_for_an_enclave_get_a_machine_that_has_them(aws_server: Aw
     visited(aws_server, scenario)
 
 
+def test_the_cheapest_way_is_bought_and_told_in_full(aws_server: AwsServer, aws_account: Account) -> None:
     async def scenario(shop: Shop) -> None:
         wanted = order(NAMES)
         bought = await shop.launcher.launch(wanted, resolved(aws_account))
