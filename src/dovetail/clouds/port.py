@@ -15,9 +15,10 @@ over the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol, runtime_checkable
 
 from dovetail.api.kinds import Kind
 from dovetail.core.catalog.market import Market
@@ -124,7 +125,11 @@ class ClassReport:
 @dataclass(frozen=True, slots=True)
 class Tended:
     """What a look at machines that run showed. `labels` are those of claims, by name, and of their Nodes, that are no
-    longer true; None takes one off. It is looked again after `again` seconds."""
+    longer true; None takes one off. `notes` are annotations that claims get. It is looked again after `again`
+    seconds."""
+
+NO_NOTES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+
 
     labels: Mapping[str, Mapping[str, str | None]]
     notices: tuple[Notice, ...]
@@ -135,6 +140,7 @@ class Tended:
 class Keeper(Protocol):
     """Sees to machines after they were bought: their tags, what became of their reservations, their health."""
 
+    notes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_NOTES)
     async def tend(self, claims: Sequence[NodeClaim]) -> Tended:
         """From time to time, with every claim of this cloud. Raises nothing: what cannot be done is in the report."""
 
