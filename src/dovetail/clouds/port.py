@@ -108,8 +108,8 @@ class Notice:
     ends: float | None = None
 
 
-#: Who hears of notices. What it returns is over when the notice has been acted upon; a cloud that could tell of it again
-#: keeps the notice until then, should this process end before.
+#: Who hears of notices. What it returns is over when the notice has been acted upon; a cloud that could tell of it
+#: again keeps it until then, should this process end before.
 Listener = Callable[[Notice], Awaitable[object] | None]
 
 
