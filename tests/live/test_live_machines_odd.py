@@ -333,3 +333,39 @@ def test_R42_a_notice_on_the_node_has_its_machine_drained_and_replaced_while_the
         assert (one.cloud.made, len(one.cloud.running)) == (3, 2)
 
     live(scenario)
+
+
+def test_a_machine_deleted_before_its_node_is_on_record_leaves_no_node_behind():
+    """The Node joined a moment before, and nobody wrote down whose it is: its provider id tells."""
+
+    async def scenario(one: LiveMachines) -> None:
+        one.workers(1)
+        await one.until(lambda: one.running() == 1)
+        (name,) = one.machines()
+        await one.stop()
+        one.edit(kinds.MACHINES, name, {"status": {"nodeRef": None}}, subresource="status")
+        one.scale(0)
+        one.delete(kinds.MACHINES, name)
+        one.start()
+        await one.until(one.is_empty)
+        assert one.all(kinds.NODES) == []
+
+    live(scenario)
+
+
+def test_R39_bootstrap_data_a_cloud_repeats_when_it_refuses_them_are_told_to_nobody():
+    """They hold what lets a machine join the cluster; conditions and events are read by many."""
+
+    async def scenario(one: LiveMachines) -> None:
+        said = "Invalid value for field 'metadata.items[0].value': '#cloud-config\n'. The value cannot be read"
+        one.cloud.fail(Fault(CREATE, port.Misconfigured(said)))
+        one.workers(1)
+        await one.until(lambda: one.phases() == ["Failed"])
+        (name,) = one.machines()
+        message = status(one.get(kinds.AWS_MACHINES, name))["failureMessage"]
+        assert message.startswith("Invalid value for field")
+        assert not any(
+            "cloud-config" in str(held) for kind in (kinds.AWS_MACHINES, kinds.MACHINES) for held in one.all(kind)
+        )
+
+    live(scenario)

@@ -61,8 +61,8 @@ infrastructure is; bootstrap data comes from `spec.bootstrap.dataSecretName`.
 
 The others are Cluster API's own, and mean what they mean there: `Available`, `UpToDate`, `BootstrapConfigReady`,
 `InfrastructureReady`, `NodeReady`, `NodeHealthy`, `HealthCheckSucceeded`, `OwnerRemediated`, `Deleting` and `Paused` of
-a Machine; `ScalingUp`, `ScalingDown`, `MachinesReady` and `Remediating` of a MachineSet; `RemediationAllowed` of a
-MachineHealthCheck; `ControlPlaneInitialized` of a Cluster.
+a Machine; `ScalingUp`, `ScalingDown`, `MachinesReady`, `MachinesUpToDate`, `Remediating`, `Deleting` and `Paused` of a
+MachineSet; `RemediationAllowed` and `Paused` of a MachineHealthCheck; `ControlPlaneInitialized` of a Cluster.
 
 Under our core nobody makes bootstrap data from a config object, nor machines for a MachineDeployment. Neither is passed
 over in silence: `bootstrap.configRef` of a MachineSet is refused by `MachinesCreated`, that of a Machine by

@@ -14,9 +14,11 @@ What an implementation owes beyond the methods' own words:
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, QuotaExceeded, Throttled, Unavailable
 from dovetail.core.machines.infra_objects import Found, InfraMachine, Kind, Purchase, Refusal, Sent
@@ -34,6 +36,12 @@ class Sought:
     namespace: str = ""
 
 
+#: Lines shorter than this tell nobody anything, and would be found where they are not meant.
+_TELLING: Final = 8
+_PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}", re.ASCII)
+_HIDDEN: Final = "(left out)"
+
+
 @dataclass(frozen=True, slots=True)
 class UserData:
     """What a machine starts with: it makes it a node, and holds secrets, so it is never shown."""
@@ -43,6 +51,15 @@ class UserData:
 
     def __repr__(self) -> str:
         return f"UserData({len(self.data)} bytes, {self.format})"
+
+    def left_out(self, said: str) -> str:
+        """What a cloud said, without what of it is this: some repeat what they refuse, and what they say is told in
+        conditions, events and logs."""
+        lines = {one.strip() for one in self.data.decode(errors="replace").splitlines()}
+        for one in sorted((one for one in lines if len(one) >= _TELLING), key=lambda one: (-len(one), one)):
+            said = said.replace(one, _HIDDEN)
+        encoded = base64.b64encode(self.data).decode()
+        return _PACKED.sub(lambda found: _HIDDEN if found[0].rstrip("=") in encoded else found[0], said)
 
 
 class Underway(CloudError):

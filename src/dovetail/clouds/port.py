@@ -15,9 +15,10 @@ over the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol, runtime_checkable
 
 from dovetail.api.kinds import Kind
 from dovetail.core.catalog.market import Market
@@ -107,6 +108,11 @@ class Notice:
     ends: float | None = None
 
 
+#: Who hears of notices. What it returns is over when the notice has been acted upon; a cloud that could tell of it
+#: again keeps it until then, should this process end before.
+Listener = Callable[[Notice], Awaitable[object] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class ClassReport:
     """What was found out about a node class. `status` are fields of its status, but for its `conditions`, which are
@@ -121,15 +127,20 @@ class ClassReport:
     problems: tuple[CloudError, ...] = ()
 
 
+NO_NOTES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Tended:
     """What a look at machines that run showed. `labels` are those of claims, by name, and of their Nodes, that are no
-    longer true; None takes one off. It is looked again after `again` seconds."""
+    longer true; None takes one off. `notes` are annotations that claims get. It is looked again after `again`
+    seconds."""
 
     labels: Mapping[str, Mapping[str, str | None]]
     notices: tuple[Notice, ...]
     again: float
     problems: tuple[CloudError, ...] = ()
+    notes: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_NOTES)
 
 
 class Keeper(Protocol):
@@ -194,7 +205,7 @@ class Cloud(Protocol):
         """Once, after a start and before anything is ordered: every claim there is, for a cloud that keeps part of its
         books on them. It asks nobody and cannot fail."""
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         """Have `listener` told of machines that will be taken away."""
 
     async def launch(self, order: Order) -> Instance:

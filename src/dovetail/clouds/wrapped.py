@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from dovetail.api.kinds import Kind
-from dovetail.clouds.port import Cloud, NodeClasses, Notice, RepairPolicy
+from dovetail.clouds.port import Cloud, Listener, NodeClasses, RepairPolicy
 from dovetail.core.catalog.market import Market
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
@@ -43,5 +43,5 @@ class Wrapped:
     def resume(self, claims: Iterable[NodeClaim]) -> None:
         self._cloud.resume(claims)
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         self._cloud.on_notice(listener)

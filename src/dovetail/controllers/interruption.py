@@ -6,6 +6,7 @@ day is otherwise left as it is.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
@@ -38,12 +39,17 @@ class Interruptions:
     #: Whether a command sees to a claim; if not, it is ended here.
     taken_over: Callable[[str, Warned], Awaitable[bool]] = _nobody
     _queue: WorkQueue[Notice] = field(init=False)
+    _waiting: dict[Notice, list[asyncio.Future[None]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self._one, self.failed)
 
-    def heard(self, notice: Notice) -> None:
+    def heard(self, notice: Notice) -> Awaitable[None]:
+        """What this returns is over when the notice has been acted upon."""
+        over = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(notice, []).append(over)
         self._queue.add(notice)
+        return over
 
     async def run(self) -> None:
         await self._queue.run(workers=8)
@@ -59,4 +65,7 @@ class Interruptions:
             if taken or notice.kind == interruption.REBALANCE:
                 step = Step(tuple(one for one in step.effects if isinstance(one, _TOLD if taken else Say)))
             await self.hands.perform(step)
+        for one in self._waiting.pop(notice, ()):
+            if not one.done():
+                one.set_result(None)
         return None

@@ -29,7 +29,7 @@ class Tending:
     cluster: Cluster
     hands: Hands
     keeper: Keeper | None
-    heard: Callable[[Notice], None]
+    heard: Callable[[Notice], object]
     failed: Callable[[Hashable, Exception], None]
 
     async def run(self) -> None:
@@ -47,15 +47,15 @@ class Tending:
             self.failed("machines", problem)
         for notice in found.notices:
             self.heard(notice)
-        for name, labels in found.labels.items():
-            await self._relabelled(name, labels)
+        for name in sorted(found.labels.keys() | found.notes.keys()):
+            await self._written(name, found.labels.get(name, {}), found.notes.get(name, {}))
         return found.again
 
-    async def _relabelled(self, name: str, labels: Mapping[str, str | None]) -> None:
+    async def _written(self, name: str, labels: Mapping[str, str | None], notes: Mapping[str, str]) -> None:
         claim = self.cluster.claim(name)
         if claim is None:
             return
         try:
-            await self.hands.perform(relabelled(claim, self.cluster.nodes_of(claim.provider_id), labels))
+            await self.hands.perform(relabelled(claim, self.cluster.nodes_of(claim.provider_id), labels, notes))
         except KubeError as failed:
             self.failed(name, failed)

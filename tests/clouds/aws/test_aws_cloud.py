@@ -212,7 +212,10 @@ def test_a_message_of_the_queue_is_a_notice_of_the_machine_it_names(aws_server: 
         told = {"version": "0", "id": "1", "detail-type": kind, "source": "aws.ec2", "region": "us-east-1"}
         about = {"account": ACCOUNT, "time": "2026-11-15T00:00:00Z", "resources": []}
         queues.send_message("events", json.dumps({**told, **about, "detail": detail}))
-        listening = asyncio.create_task(office.cloud._interruptions().run())
+        listening = asyncio.create_task(office.cloud._listened())
+        await asyncio.sleep(0.05)
+        assert not heard.done(), "nobody knows yet whose machines there are"
+        office.cloud.resume(())
         notice = await asyncio.wait_for(heard, 10)
         listening.cancel()
         assert notice.provider_id == bought.provider_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,34 @@ def test_an_error_that_names_no_zone_is_known_by_its_subnet() -> None:
 def test_an_error_that_names_no_pool_is_everybodys() -> None:
     found = outcome(fleet(), {"Errors": [{"ErrorCode": "UnfulfillableCapacity", "ErrorMessage": ""}]})
     assert [one.pool for one in found.missed] == [A, B]
+
+
+def test_a_machine_of_which_the_answer_does_not_say_where_it_is_is_not_forgotten() -> None:
+    found = outcome(fleet(), {"Instances": [{"InstanceIds": ["i-1"], "InstanceType": "m5.large"}]})
+    assert (found.bought, found.unplaced) == ((), ("i-1",))
+
+
+IN_GROUP = (("karpenter.k8s.aws/placement-group-id", "pg-1"),)
+
+
+def test_a_full_placement_group_says_nothing_of_machines_outside_it() -> None:
+    """S0.3: only the rows it names."""
+    asked = fleet(A, B, within=IN_GROUP)
+    assert shortages(asked, [Miss(A, "InsufficientInstanceCapacity", "none")]) == (
+        Shortage("m5.large", "us-east-1a", "on-demand", within=IN_GROUP),
+    )
+    quota = shortages(asked, [Miss(A, "VcpuLimitExceeded", "quota")])
+    assert quota == (Shortage("m5.large", "us-east-1a", "on-demand"),)
+
+
+def test_a_group_that_spreads_and_is_full_takes_no_type_in_that_zone() -> None:
+    other = replace(A, instance_type="c5.large")
+    asked = fleet(A, other, B, within=IN_GROUP)
+    told = "You have reached the limit of 7 instances per Availability Zone of a spread placement group"
+    assert shortages(asked, [Miss(A, "InsufficientInstanceCapacity", told)]) == (
+        Shortage("m5.large", "us-east-1a", "on-demand", within=IN_GROUP),
+        Shortage("c5.large", "us-east-1a", "on-demand", within=IN_GROUP),
+    )
 
 
 def test_an_empty_answer_is_nothing() -> None:

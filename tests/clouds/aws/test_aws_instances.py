@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.clouds.aws.orders import claim, kinds, order, resolved
-from tests.clouds.aws.shop import Shop, visited
+from tests.clouds.aws.shop import SOON, Shop, visited
 from tools.aws_server import Account, AwsServer
+from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import labels as aws_labels
-from dovetail.clouds.aws.described import Machine, id_of, instance_of, of_wire
+from dovetail.clouds.aws.described import EFA, Machine, id_of, instance_of, of_wire
+from dovetail.clouds.aws.ends import Ends
 from dovetail.clouds.aws.instances import YOUNG_SECONDS
-from dovetail.clouds.port import NotFound, Unavailable
+from dovetail.clouds.port import CloudError, NotFound, Unavailable
 from dovetail.core import labels
+from dovetail.core.resources import Resources
 
 
 async def bought(shop: Shop, account: Account, count: int = 3) -> list[str]:
@@ -68,6 +72,50 @@ def test_many_ends_are_one_call_and_an_unknown_one_costs_only_itself(
     visited(aws_server, scenario)
 
 
+def test_a_machine_that_may_not_be_ended_keeps_no_other_running(aws_server: AwsServer, aws_account: Account) -> None:
+    """EC2 refuses a whole batch for one that is protected from being ended."""
+
+    async def scenario(shop: Shop) -> None:
+        ids = await bought(shop, aws_account)
+        aws_server.world.fail(
+            "TerminateInstances", Refuse("OperationNotPermitted", "i-1 may not be terminated", 400), 2
+        )
+        ends = await asyncio.gather(*(shop.instances.terminate(one) for one in ids), return_exceptions=True)
+        assert [type(one).__name__ for one in ends].count("str") == 2
+        assert next(str(one) for one in ends if isinstance(one, CloudError)).endswith("may not be terminated")
+
+    visited(aws_server, scenario)
+
+
+class Silent:
+    """EC2 as it answers when it ends some of a batch and says nothing of the others."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.asked: list[list[str]] = []
+        self._answers = list(answers)
+
+    async def ask(self, call: Any, **request: Any) -> dict[str, Any]:
+        self.asked.append(request["InstanceIds"])
+        state = {"CurrentState": {"Name": "shutting-down"}}
+        return {"TerminatingInstances": [{"InstanceId": one, **state} for one in self._answers.pop(0)]}
+
+
+def test_a_machine_an_answer_leaves_out_is_not_taken_for_gone() -> None:
+    """It is asked for alone, and if EC2 says nothing of it then either, it may well be running."""
+
+    async def scenario() -> list[Any]:
+        aws = Silent(["i-1"], ["i-2"], [])
+        ends = Ends(aws, SOON)  # type: ignore[arg-type]
+        found = await asyncio.gather(*(ends.terminate(f"i-{one}") for one in (1, 2, 3)), return_exceptions=True)
+        await ends.close()
+        assert aws.asked == [["i-1", "i-2", "i-3"], ["i-2"], ["i-3"]]
+        return list(found)
+
+    first, second, third = asyncio.run(scenario())
+    assert (first, second) == ("shutting-down", "shutting-down")
+    assert isinstance(third, Unavailable)
+
+
 def test_somebody_elses_machine_is_not_ours(aws_server: AwsServer, aws_account: Account) -> None:
     from moto.ec2.models import ec2_backends
 
@@ -115,8 +163,6 @@ def test_a_young_machine_that_ec2_says_is_terminated_is_gone(aws_server: AwsServ
 
 
 def test_a_young_machine_that_cannot_be_ended_yet_is_tried_again(aws_server: AwsServer, aws_account: Account) -> None:
-    from tools.aws_server.world import Refuse
-
     async def scenario(shop: Shop) -> None:
         (known,) = await bought(shop, aws_account, 1)
         aws_server.world.fail("TerminateInstances", Refuse("InvalidInstanceID.NotFound", "who?", 400))
@@ -188,6 +234,18 @@ def test_a_type_nobody_knows_is_still_a_machine() -> None:
     found = instance_of(of_wire(wire(InstanceType="m99.large")), None)
     assert found.labels[labels.INSTANCE_TYPE] == "m99.large"
     assert not found.capacity
+
+
+def test_only_a_machine_that_was_made_with_efa_offers_it() -> None:
+    """A type that may have such interfaces has none unless a pod asked for them."""
+    kind = kinds()["m5.large"]
+    able = replace(kind, spec=replace(kind.spec, capacity=Resources({**kind.capacity, EFA: 4})))
+    plain, with_it = (
+        instance_of(of_wire(wire(NetworkInterfaces=[{"InterfaceType": one}])), able) for one in ("interface", "efa")
+    )
+    assert EFA not in plain.capacity
+    assert EFA not in plain.allocatable
+    assert with_it.capacity.of(EFA) == 4
 
 
 def test_labels_come_from_the_type_and_the_machine() -> None:

@@ -116,6 +116,33 @@ def test_an_event_that_is_delivered_twice_is_told_once(aws_server: AwsServer) ->
     assert events.waiting(QUEUE) == 0
 
 
+def test_a_message_goes_when_it_was_acted_upon_and_comes_again_if_that_failed(aws_server: AwsServer) -> None:
+    """Who dies between hearing of it and ending the claim leaves it in the queue, for the next one."""
+    events.queue(QUEUE)
+    events.put(QUEUE, json.dumps(events.warning("spot", "i-1")))
+    acts: list[asyncio.Future[None]] = []
+
+    async def scenario(ear: Ear) -> None:
+        def acted(notice: Notice) -> asyncio.Future[None]:
+            ear.heard.append(notice)
+            acts.append(asyncio.get_running_loop().create_future())
+            if len(acts) == 1:
+                acts[0].set_exception(OSError("the API server is away"))
+            else:
+                asyncio.get_running_loop().call_later(0.01, acts[1].set_result, None)
+            return acts[-1]
+
+        ear.queue._tell = acted
+        await ear.queue.once()
+        assert ear.tally.gone == 0
+        events.show_again(QUEUE)
+        await ear.queue.once()
+
+    ear = listened(aws_server, scenario)
+    assert (len(ear.heard), ear.tally.gone) == (2, 1)
+    assert events.waiting(QUEUE) == 0
+
+
 def test_what_could_not_be_deleted_comes_again_and_is_not_told_again(aws_server: AwsServer) -> None:
     events.queue(QUEUE)
     events.put(QUEUE, json.dumps(events.warning("spot", "i-1")))

@@ -11,7 +11,7 @@ from tests.clouds.aws.orders import ANY, ZONES, claim, kinds, order, price, reso
 from tests.clouds.aws.shop import Shop, shop, visited
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.reservations import reserve
-from tools.aws_server.world import Refuse
+from tools.aws_server.world import Refuse, Without
 
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws import labels as aws_labels
@@ -22,6 +22,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.reservations import Reservation
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.instances import Order
+from dovetail.core.resources import Resources
 
 A, B = ZONES
 NAMES = ("m5.large", "c5.large", "r5.large")
@@ -38,6 +39,38 @@ def named(name: str, *types: str, capacity: tuple[str, ...] = (labels.ON_DEMAND,
 
 async def machines(shop: Shop) -> list[str]:
     return [one.id for one in await shop.instances.ours()]
+
+
+def test_a_machine_ec2_sold_without_saying_where_is_found_and_not_bought_again(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(shop: Shop) -> None:
+        aws_server.world.fail("CreateFleet", Without("launchTemplateAndOverrides"))
+        with pytest.raises(Unavailable, match="does not say where"):
+            await shop.launcher.launch(named("one"), resolved(aws_account))
+        bought = await shop.launcher.launch(named("one"), resolved(aws_account))
+        assert await machines(shop) == [bought.provider_id.rpartition("/")[2]]
+
+    visited(aws_server, scenario)
+
+
+def test_pods_that_ask_for_an_enclave_get_a_machine_that_has_them(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(shop: Shop) -> None:
+        wanted = named("one")
+        asking = replace(claim("two"), requests=Resources({"eks.amazonaws.com/nitro-sandbox": 1}))
+        made: list[Any] = []
+        ensure = shop.templates.ensure
+
+        async def noting(data: Any, *more: Any) -> str:
+            made.append(data)
+            return await ensure(data, *more)
+
+        shop.templates.ensure = noting  # type: ignore[method-assign]
+        await shop.launcher.launch(wanted, resolved(aws_account))
+        await shop.launcher.launch(replace(wanted, claim=asking), resolved(aws_account))
+        assert [one.get("EnclaveOptions") for one in made] == [None, {"Enabled": True}]
+
+    visited(aws_server, scenario)
 
 
 def test_the_cheapest_way_is_bought_and_told_in_full(aws_server: AwsServer, aws_account: Account) -> None:

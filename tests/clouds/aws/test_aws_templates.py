@@ -12,7 +12,7 @@ from tests.clouds.aws.orders import resolved
 from tests.clouds.aws.shop import Shop, visited
 from tools.aws_server import AwsServer
 
-from dovetail.clouds.aws import calls
+from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws.contents import Content, data_of
 from dovetail.clouds.aws.resolved import (
     CAPACITY_BLOCK,
@@ -40,6 +40,19 @@ def test_equal_contents_are_one_template_however_many_ask_at_once(aws_server: Aw
         names = await asyncio.gather(*(shop.templates.ensure(dict(data), "default") for _ in range(20)))
         assert await there(shop) == [*set(names)]
         assert shop.counts.calls["CreateLaunchTemplate"] == 1
+
+    visited(aws_server, scenario)
+
+
+def test_a_template_has_the_tags_of_its_user(aws_server: AwsServer) -> None:
+    """Many an organization forbids to make what lacks them."""
+
+    async def scenario(shop: Shop) -> None:
+        await shop.templates.ensure(data_of(PLAIN, resolved(), TOLD), "default", TOLD)
+        (made,) = await shop.aws.all(calls.DESCRIBE_TEMPLATES)
+        held = tags.read(made["Tags"])
+        assert held["team"] == "a"
+        assert held[tags.NODE_CLASS] == "default"
 
     visited(aws_server, scenario)
 

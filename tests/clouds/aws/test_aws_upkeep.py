@@ -18,7 +18,7 @@ from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws import tags, upkeep
-from dovetail.clouds.aws.described import id_of
+from dovetail.clouds.aws.described import Machine, id_of
 from dovetail.clouds.aws.resolved import CAPACITY_BLOCK, HeldReservation
 from dovetail.clouds.aws.upkeep import TAGS_APART, Habits, Upkeep
 from dovetail.clouds.port import Tended
@@ -120,6 +120,49 @@ def test_what_is_tagged_is_asked_about_no_more(aws_server: AwsServer, aws_accoun
         assert yard.shop.counts.calls == before
 
     tended(aws_server, aws_account, scenario)
+
+
+TAGGED = {"karpenter.k8s.aws/tagged": "true", "compatibility.karpenter.k8s.aws/cluster-name-tagged": "true"}
+
+
+def test_that_a_machine_is_tagged_stands_on_its_claim_and_the_next_process_asks_nobody(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(yard: Yard) -> None:
+        claim = await yard.bought()
+        assert (await yard.upkeep.tend([claim])).notes == {claim.name: TAGGED}
+        noted = replace(claim, meta=replace(claim.meta, annotations=MappingProxyType(TAGGED)))
+        anew = Upkeep(yard.shop.aws, yard.shop.instances, CLUSTER, Habits(now=lambda: yard.server.world.now))
+        before = yard.shop.counts.calls["DescribeInstances"]
+        assert (await anew.tend([noted])).notes == {}
+        assert yard.shop.counts.calls["DescribeInstances"] == before
+
+    tended(aws_server, aws_account, scenario)
+
+
+def test_the_part_of_a_placement_group_ec2_chose_becomes_a_label() -> None:
+    """A claim that asks for none is told where its machine came to stand."""
+    grouped = MappingProxyType({aws_labels.PLACEMENT_GROUP_ID: "pg-1"})
+    claim = orders.claim("one")
+    claim = replace(claim, meta=replace(claim.meta, labels=grouped), provider_id=f"aws:///{A}/i-1", node_name="n")
+
+    class Seen:
+        looks = 0
+
+        async def get(self, instance_id: str) -> Machine:
+            self.looks += 1
+            return Machine(instance_id, "m5.large", A, "on-demand", placement_group_id="pg-1", partition=3)
+
+    async def scenario() -> None:
+        seen = Seen()
+        keeper = Upkeep(None, seen, CLUSTER, Habits(read_only=True))  # type: ignore[arg-type]
+        keeper._checks.refused = "nobody is asked"
+        found = await keeper.tend([claim])
+        assert found.labels == {"one": {aws_labels.PLACEMENT_GROUP_PARTITION: "3"}}
+        assert (await keeper.tend([claim])).labels == {}
+        assert seen.looks == 1
+
+    asyncio.run(scenario())
 
 
 def test_a_name_a_user_gave_is_kept(aws_server: AwsServer, aws_account: Account) -> None:
@@ -243,7 +286,7 @@ def test_machines_of_a_block_are_told_to_go_ten_minutes_before_ec2_takes_them(
         aws_server.world.forward(7200 - 2400 - 20)
         report = await yard.upkeep.tend([claim])
         assert report.notices == ()
-        assert report.again == pytest.approx(20, abs=2)
+        assert 0 < report.again <= 20
         aws_server.world.forward(21)
         (notice,) = (await yard.upkeep.tend([claim])).notices
         assert (notice.provider_id, notice.kind) == (claim.provider_id, "capacity_reservation_expiring")
@@ -325,10 +368,11 @@ def test_planned_maintenance_says_by_when_a_machine_has_to_be_empty(
 ) -> None:
     async def scenario(yard: Yard) -> None:
         claim, world = await yard.bought(), aws_server.world
-        statuses.schedule(id_of(claim.provider_id), "instance-retirement", world.now + 86_400)
+        at = world.now + 86_400
+        statuses.schedule(id_of(claim.provider_id), "instance-retirement", at)
         (notice,) = (await yard.upkeep.tend([claim])).notices
         assert notice.kind == "event_status"
-        assert notice.ends == pytest.approx(world.now + 86_400, abs=2)
+        assert notice.ends == pytest.approx(at, abs=1)
 
     tended(aws_server, aws_account, scenario)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from dovetail.core.catalog.hardware import Hardware
 from dovetail.core.catalog.offerings import offering
 from dovetail.core.catalog.reservations import pooled
 from dovetail.core.catalog.shortages import BELIEVED_SECONDS, NO_SHORTAGES, Shortage, Shortages
+from dovetail.core.requirements import Requirements, is_in
 
 M5 = hardware("m5.large")
 some_shortage = st.builds(
@@ -50,6 +53,14 @@ def marked(*shortages: Shortage, machine: Hardware = M5) -> list[tuple[str | Non
 )
 def test_a_shortage_marks_exactly_the_rows_it_names_S0_3(shortage: Shortage, gone: list[tuple[str, str]]) -> None:
     assert marked(shortage) == gone
+
+
+def test_a_shortage_within_something_touches_only_rows_that_are_in_it_S0_3() -> None:
+    plain = row("a", "spot", "0.2")
+    inside = replace(plain, requirements=plain.requirements & Requirements([is_in("x.io/group", "g-1")]))
+    other = replace(plain, requirements=plain.requirements & Requirements([is_in("x.io/group", "g-2")]))
+    believed = Shortages({Shortage("m5.large", "a", "spot", within=(("x.io/group", "g-1"),)): 1.0})
+    assert [one.launchable for one in believed.applied(M5, (plain, inside, other))] == [True, False, True]
 
 
 def test_a_row_open_to_any_zone_survives_the_shortage_of_one() -> None:

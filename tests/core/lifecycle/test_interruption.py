@@ -19,8 +19,11 @@ CLAIM = NodeClaim(Meta("general-1", uid="u", labels=MappingProxyType(TOLD)), Nod
 
 
 def test_the_claim_of_an_interrupted_machine_leaves_and_people_are_told() -> None:
-    say, delete, count = interruption.interrupted(CLAIM, interruption.SPOT, 1_000_000.0).effects
+    say, also, delete, count = interruption.interrupted(CLAIM, interruption.SPOT, 1_000_000.0).effects
     assert isinstance(say, Say)
+    assert say.warning
+    assert isinstance(also, Say)
+    assert (also.reason, also.warning) == ("TerminatingOnInterruption", True)
     assert (say.reason, say.message) == (
         "SpotInterrupted",
         "Spot interruption warning was triggered (until 1970-01-12T13:46:40Z)",
@@ -29,6 +32,13 @@ def test_the_claim_of_an_interrupted_machine_leaves_and_people_are_told() -> Non
     assert delete.ref.uid == "u"
     assert isinstance(count, Count)
     assert count.labels["reason"] == "spot_interrupted"
+
+
+def test_that_a_machine_may_be_taken_away_some_day_is_no_warning_and_ends_nothing_by_itself() -> None:
+    said = [
+        one for one in interruption.interrupted(CLAIM, interruption.REBALANCE, None).effects if isinstance(one, Say)
+    ]
+    assert [(one.reason, one.warning) for one in said] == [("SpotRebalanceRecommendation", False)]
 
 
 def test_a_claim_that_leaves_already_is_left_to_it() -> None:
@@ -57,7 +67,7 @@ def test_spot_that_was_taken_away_is_scarce(kind: str, capacity_type: str, expec
 
 
 def test_a_machine_whose_checks_fail_does_not_wait_for_its_pods() -> None:
-    _, save, delete, count = interruption.interrupted(CLAIM, interruption.INSTANCE_STATUS, 1_000_000.0).effects
+    _, _, save, delete, count = interruption.interrupted(CLAIM, interruption.INSTANCE_STATUS, 1_000_000.0).effects
     assert isinstance(save, SaveClaim)
     assert save.after.meta.annotations[TERMINATION_TIME] == "1970-01-12T13:46:40Z"
     assert isinstance(delete, Delete)

@@ -87,7 +87,7 @@ SHORT = [
     {"cluster": cluster(meta=meta("c", deleting=NOW))},
     {"cluster": None},
     {"control_plane": False},
-    {"one": leaving(node="")},
+    {"one": leaving(node=""), "node": None},
 ]
 
 
@@ -96,6 +96,35 @@ def test_what_must_not_or_cannot_be_drained_is_not(changes: dict[str, Any]):
     step = deletion.finalize(ending(**{"pods": (pod(),)} | changes), NOW)
     assert not any(isinstance(one, Evict) for one in step.effects)
     assert part(step) not in ("DrainingNode", "WaitingForVolumeDetach")
+
+
+UNDRAINED = [
+    {"one": leaving({"annotations": {names.PRE_TERMINATE: ""}}, node=""), "node": None},
+    {"one": leaving({"annotations": {names.PRE_TERMINATE: ""}}), "node": None},
+    {"one": leaving({"annotations": {names.PRE_TERMINATE: ""}}), "cluster": cluster(meta=meta("c", deleting=NOW))},
+]
+
+
+@pytest.mark.parametrize("changes", UNDRAINED)
+def test_a_hook_before_the_end_of_its_instance_holds_a_machine_without_a_node_too(changes: dict[str, Any]):
+    """The Node of a machine that was taken away may be gone; whoever set the hook is not done for that."""
+    step = deletion.finalize(ending(**changes), NOW)
+    assert (part(step), deleted(step)) == ("WaitingForPreTerminateHook", [])
+
+
+def test_a_hook_before_the_drain_holds_a_machine_whose_node_is_gone():
+    hooked = leaving({"annotations": {names.PRE_DRAIN: ""}})
+    assert part(deletion.finalize(ending(hooked, node=None), NOW)) == "WaitingForPreDrainHook"
+    never_a_node = leaving({"annotations": {names.PRE_DRAIN: ""}}, node="")
+    assert part(deletion.finalize(ending(never_a_node, node=None), NOW)) == "WaitingForInfrastructureDeletion"
+
+
+def test_a_node_nobody_wrote_down_is_drained_and_deleted_too():
+    """Deleted a moment after its Node came: the Node is known by its provider id, and must not stay behind."""
+    young = leaving(node="")
+    assert part(deletion.finalize(ending(young, pods=(pod(),)), NOW)) == "DrainingNode"
+    step = deletion.finalize(ending(young, infra=None), NOW)
+    assert (part(step), deleted(step)) == ("DeletingNode", ["Node"])
 
 
 def test_draining_without_a_limit_goes_on():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.core.machines.machine_world import NOW, check, cluster, machine, meta, mine, node, said, up, with_notes
 
-from dovetail.core.conditions import found
+from dovetail.core.conditions import found, is_true
 from dovetail.core.effects import Say
 from dovetail.core.machines import health, names, remediation
 from dovetail.core.machines.effects import SaveCheck, SaveMachine, Step
@@ -250,10 +250,16 @@ def test_a_machine_that_somebody_else_replaces_is_not_handed_to_its_owner():
     assert handed_over(step) == []
 
 
-def test_a_check_without_its_cluster_or_of_a_paused_one_does_nothing():
+def test_a_check_without_its_cluster_or_of_a_paused_one_does_nothing_but_say_that_it_is_paused():
     ill = barren("a")
     assert remediation.advance(check(), None, (ill,), NOW) == Step()
-    assert remediation.advance(check(), cluster(paused=True), (ill,), NOW) == Step()
+    (told,) = remediation.advance(check(), cluster(paused=True), (ill,), NOW).effects
+    assert isinstance(told, SaveCheck)
+    assert is_true(told.after.conditions, names.PAUSED)
+    assert remediation.advance(told.after, cluster(paused=True), (ill,), NOW + 60) == Step()
+    (resumed,) = remediation.advance(told.after, cluster(), (), NOW + 120).effects
+    assert isinstance(resumed, SaveCheck)
+    assert not is_true(resumed.after.conditions, names.PAUSED)
 
 
 def test_a_machine_that_is_unhealthy_still_is_not_written_again():

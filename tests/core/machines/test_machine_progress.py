@@ -215,7 +215,8 @@ def test_gates_of_ones_own_count():
 def test_R33_R35_the_node_of_an_interruptible_machine_is_labelled_and_told_of_once():
     _, step = looked(infra=ready_infra(interruptible=True), nodes=(node(),))
     assert saved_node(step).meta.labels == {names.INTERRUPTIBLE: ""}
-    assert [one.reason for one in step.effects if isinstance(one, Say)] == ["SuccessfulSetInterruptibleNodeLabel"]
+    (told,) = [one for one in step.effects if isinstance(one, Say)]
+    assert (told.reason, told.about.kind) == ("SuccessfulSetInterruptibleNodeLabel", "Machine")
     _, again = looked(infra=ready_infra(interruptible=True), nodes=(saved_node(step),))
     assert not any(isinstance(one, SaveNode | Say) for one in again.effects)
 
@@ -245,6 +246,18 @@ def test_labels_of_a_machine_come_and_go_and_those_of_others_stay():
     marked = node_marks.marked(node(about={"labels": {"theirs": "x"}}), machine(about={"labels": role}), None)
     assert dict(marked.meta.labels) == {"node-role.kubernetes.io/worker": "", "theirs": "x"}
     assert dict(node_marks.marked(marked, machine(), None).meta.labels) == {"theirs": "x"}
+
+
+def test_annotations_of_a_machine_that_are_meant_for_nodes_come_and_go_and_those_of_others_stay():
+    own = {"node.cluster.x-k8s.io/rack": "7", "a.node.cluster.x-k8s.io/b": "", "node-role.kubernetes.io/worker": ""}
+    marked = node_marks.marked(node(about={"annotations": {"theirs": "x"}}), machine(about={"annotations": own}), None)
+    held = marked.meta.annotations
+    assert (held["node.cluster.x-k8s.io/rack"], held["theirs"]) == ("7", "x")
+    assert "node-role.kubernetes.io/worker" not in held
+    assert held[names.ANNOTATIONS_FROM_MACHINE] == "a.node.cluster.x-k8s.io/b,node.cluster.x-k8s.io/rack"
+    left = node_marks.marked(marked, machine(), None).meta.annotations
+    assert "node.cluster.x-k8s.io/rack" not in left
+    assert (left["theirs"], left[names.ANNOTATIONS_FROM_MACHINE]) == ("x", "")
 
 
 @pytest.mark.parametrize(

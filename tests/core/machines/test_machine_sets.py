@@ -21,7 +21,7 @@ from tests.core.machines.machine_world import (
     with_notes,
 )
 
-from dovetail.core.conditions import found
+from dovetail.core.conditions import found, is_true
 from dovetail.core.effects import Delete
 from dovetail.core.machines import names, sets, victims
 from dovetail.core.machines.effects import MakeMachine, SaveMachine, SaveSet, Step
@@ -107,6 +107,24 @@ def test_left_out_the_count_is_one_or_the_autoscalers(replicas: Any, bounds: dic
     notes = {key: bounds[name] for name, key in (("min", names.MIN_SIZE), ("max", names.MAX_SIZE)) if name in bounds}
     one = machine_set(meta=meta("s", annotations=notes), replicas=replicas, counts=Counts(replicas=there))
     assert sets.desired(one) == wanted
+
+
+def test_a_set_says_what_is_up_to_date_that_it_is_paused_and_that_it_goes():
+    stale = mine("b", conditions=(said(names.READY), said(names.UP_TO_DATE, "False")))
+    told = saved(step(machine_set(replicas=2), mine("a"), stale)).conditions
+    held = {one.type: (str(one.status), one.reason) for one in told}
+    assert held[names.MACHINES_UP_TO_DATE] == ("False", "NotUpToDate")
+    assert (held[names.PAUSED], held[names.DELETING]) == (("False", "NotPaused"), ("False", "NotDeleting"))
+    none = {one.type: one.reason for one in saved(step(machine_set(replicas=0))).conditions}
+    assert (none[names.MACHINES_READY], none[names.MACHINES_UP_TO_DATE]) == ("NoReplicas", "NoReplicas")
+    finalizers, notes = (names.SET_FINALIZER,), {names.PAUSED_ANNOTATION: ""}
+    paused = machine_set(meta=meta("s", finalizers=finalizers, annotations=notes))
+    (told_paused,) = step(paused).effects
+    assert isinstance(told_paused, SaveSet)
+    assert is_true(told_paused.after.conditions, names.PAUSED)
+    going = step(machine_set(meta=meta("s", finalizers=finalizers, deleting=NOW)), mine("a"))
+    assert is_true(saved(going).conditions, names.DELETING)
+    assert deleted(going) == ["a"]
 
 
 def test_counts_are_told():
@@ -203,8 +221,11 @@ def test_a_set_is_kept_until_then():
     assert made(step(fresh)) == []
 
 
-def test_a_paused_set_does_nothing():
-    assert step(cluster=cluster(paused=True)) == Step()
+def test_a_paused_set_does_nothing_but_say_so():
+    (told,) = step(cluster=cluster(paused=True)).effects
+    assert isinstance(told, SaveSet)
+    assert is_true(told.after.conditions, names.PAUSED)
+    assert step(told.after, cluster=cluster(paused=True)) == Step()
 
 
 def test_a_set_without_its_cluster_makes_nothing_says_so_once_and_can_be_deleted():

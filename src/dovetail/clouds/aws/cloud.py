@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from dovetail.api import kinds
@@ -45,7 +45,7 @@ from dovetail.clouds.aws.shifts import Change, Shifts, zone_of
 from dovetail.clouds.aws.templates import Templates
 from dovetail.clouds.aws.upkeep import Habits as Tending
 from dovetail.clouds.aws.upkeep import Upkeep
-from dovetail.clouds.port import CloudError, NotFound, Notice, RepairPolicy, Unavailable
+from dovetail.clouds.port import CloudError, Listener, NotFound, Notice, RepairPolicy, Unavailable
 from dovetail.core import conditions
 from dovetail.core.catalog.offerings import InstanceType, instance_type
 from dovetail.core.instances import Instance, Order
@@ -101,7 +101,8 @@ class AwsCloud:
         self.shifts = Shifts(aws, cluster, now)
         tending = Tending(self._ears.unhealthy, options.read_only, now, self._habits.sleep, self.shifts.hide)
         self.keeper = Upkeep(aws, self._instances, cluster, tending)
-        self._listeners: list[Callable[[Notice], None]] = []
+        self._listeners: list[Listener] = []
+        self._resumed = asyncio.Event()
         self._shift_listeners: list[Callable[[Change], None]] = []
         self._counted: set[str] = set()
         self._ending: dict[str, Machine] = {}
@@ -142,7 +143,13 @@ class AwsCloud:
             return
         yield self._swept()
         if self._options.queue:
-            yield self._interruptions().run()
+            yield self._listened()
+
+    async def _listened(self) -> None:
+        """From when on it is known whose the machines are: of a message about nobody's nothing is left to read later,
+        and after a change of leaders many may be waiting."""
+        await self._resumed.wait()
+        await self._interruptions().run()
 
     def _interruptions(self) -> Interruptions:
         habits = Listening(self._ears.interruptions, self._habits.now, self._habits.sleep)
@@ -174,12 +181,13 @@ class AwsCloud:
         self._launcher.resume(held)
         for one in held:
             self._remember(one.provider_id)
+        self._resumed.set()
 
     def _remember(self, provider_id: str) -> None:
         with contextlib.suppress(NotFound):
             self._ours[id_of(provider_id)] = provider_id
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     def on_shift(self, listener: Callable[[Change], None]) -> None:
@@ -191,10 +199,10 @@ class AwsCloud:
             for listener in self._shift_listeners:
                 listener(change)
 
-    def tell(self, notice: Notice) -> None:
-        """A machine will be taken away."""
-        for listener in self._listeners:
-            listener(notice)
+    def tell(self, notice: Notice) -> Awaitable[object] | None:
+        """A machine will be taken away. What is returned is over when everybody has acted upon it."""
+        acts = [act for listener in self._listeners if (act := listener(notice)) is not None]
+        return asyncio.gather(*acts) if acts else None
 
     # ---- buying
 

@@ -12,7 +12,8 @@ from dovetail.clouds.aws.resolved import CAPACITY_BLOCK, Disk, HeldReservation, 
 from dovetail.clouds.aws.templates import encoded
 from dovetail.core import labels
 
-EFA: Final = "vpc.amazonaws.com/efa"
+#: Pods that ask for it are to run in an enclave.
+SANDBOX: Final = "eks.amazonaws.com/nitro-sandbox"
 Wire = dict[str, Any]
 
 
@@ -27,6 +28,7 @@ class Content:
     efas: int = 0
     tenancy: str = "default"
     partition: int = 0
+    enclaves: bool = False
 
 
 def data_of(content: Content, resolved: ResolvedClass, told: Mapping[str, str]) -> Wire:
@@ -55,7 +57,7 @@ def data_of(content: Content, resolved: ResolvedClass, told: Mapping[str, str]) 
         data["Placement"] = placement
     if resolved.nested_virtualization:
         data["CpuOptions"] = {"NestedVirtualization": resolved.nested_virtualization}
-    if resolved.enclaves:
+    if resolved.enclaves or content.enclaves:
         data["EnclaveOptions"] = {"Enabled": True}
     if market := market_of(content.reservation):
         data["InstanceMarketOptions"] = {"MarketType": market}

@@ -17,7 +17,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.instances import Instance
 from dovetail.core.requirements import EMPTY, Requirements
-from dovetail.core.resources import NOTHING
+from dovetail.core.resources import NOTHING, Resources
 
 #: The states in which there is a machine; a terminated one is gone.
 STATES: Final = ("pending", "running", "stopping", "stopped", "shutting-down")
@@ -25,6 +25,8 @@ LEAVING: Final = ("shutting-down", "terminated")
 #: What an instance that runs in a reservation we named says about it.
 ONLY_RESERVED: Final = "capacity-reservations-only"
 INTERRUPTIBLE: Final = "interruptible-capacity-reservation"
+EFA: Final = "vpc.amazonaws.com/efa"
+_EFA_KINDS: Final = ("efa", "efa-only")
 _PROVIDER_ID: Final = re.compile(r"aws:///(?P<zone>[^/]*)/(?P<id>i-[0-9a-z]+)", re.ASCII)
 #: Labels that say which reservation a machine is in; a type's requirements list all it could be in.
 _OF_RESERVATIONS: Final = frozenset(
@@ -55,6 +57,8 @@ class Machine:
     partition: int = 0
     profile: str = ""
     private_dns_name: str = ""
+    #: Whether it has interfaces for EFA; a type that may have them has none unless they were asked for.
+    efa: bool = False
     tags: Mapping[str, str] = field(default_factory=lambda: NO_TAGS)
 
     @property
@@ -106,6 +110,7 @@ def of_wire(wire: Mapping[str, Any]) -> Machine:
         partition=where.get("PartitionNumber", 0),
         profile=(wire.get("IamInstanceProfile") or {}).get("Arn", "").rpartition("/")[2],
         private_dns_name=wire.get("PrivateDnsName", ""),
+        efa=any(one.get("InterfaceType") in _EFA_KINDS for one in wire.get("NetworkInterfaces") or ()),
         tags=MappingProxyType(tags.read(wire.get("Tags"))),
     )
 
@@ -139,11 +144,18 @@ def instance_of(
         pool=machine.pool,
         image_id=machine.image_id,
         labels=MappingProxyType(labels_of(machine, kind, wanted)),
-        capacity=kind.capacity if kind else NOTHING,
-        allocatable=kind.allocatable if kind else NOTHING,
+        capacity=_offered(kind.capacity, machine) if kind else NOTHING,
+        allocatable=_offered(kind.allocatable, machine) if kind else NOTHING,
         created=machine.launched,
         leaving=machine.is_leaving,
     )
+
+
+def _offered(amounts: Resources, machine: Machine) -> Resources:
+    """What of a type's resources the machine has."""
+    if machine.efa or not amounts.of(EFA):
+        return amounts
+    return Resources({name: amount for name, amount in amounts.items() if name != EFA})
 
 
 def labels_of(machine: Machine, kind: InstanceType | None, wanted: Requirements = EMPTY) -> dict[str, str]:

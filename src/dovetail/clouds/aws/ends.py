@@ -1,5 +1,6 @@
-"""Instances are ended in batches. EC2 refuses a whole batch for one id it does not know, so a batch that was refused is
-asked again one by one: the unknown one costs only itself (`spec/aws` §6)."""
+"""Instances are ended in batches. EC2 refuses a whole batch for one id it does not know, or one that is protected
+from being ended, so a batch that was refused is asked again one by one, and so are those of which its answer says
+nothing: each costs only itself (`spec/aws` §6). That an answer leaves one out does not say that it is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Final
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.batching import TERMINATIONS, Batcher, Window
 from dovetail.clouds.aws.client import Aws
-from dovetail.clouds.port import CloudError, NotFound
+from dovetail.clouds.port import CloudError, Throttled, Unavailable
 
 #: How long anybody waits for an end; the calls below have less.
 PATIENCE: Final = 150.0
@@ -37,14 +38,17 @@ class Ends:
         await self._batches.close()
 
     async def _terminated(self, _: str, ids: Sequence[str]) -> Sequence[str | CloudError]:
+        found: dict[str, str | CloudError] = {}
         try:
-            states = await self._end(ids)
-        except NotFound as unknown:
+            found.update(await self._end(ids))
+        except (Throttled, Unavailable):
+            raise
+        except CloudError as refused:
             if len(set(ids)) == 1:
-                return [unknown] * len(ids)
-            alone = dict(zip(ids, await asyncio.gather(*(self._end_alone(one) for one in ids)), strict=True))
-            return [alone[one] for one in ids]
-        return [states.get(one) or _gone(one) for one in ids]
+                return [refused] * len(ids)
+        left = [one for one in dict.fromkeys(ids) if one not in found]
+        found.update(zip(left, await asyncio.gather(*(self._end_alone(one) for one in left)), strict=True))
+        return [found[one] for one in ids]
 
     async def _end(self, ids: Iterable[str]) -> Mapping[str, str]:
         answer = await self._aws.ask(calls.TERMINATE_INSTANCES, InstanceIds=sorted(set(ids)))
@@ -52,10 +56,10 @@ class Ends:
 
     async def _end_alone(self, instance_id: str) -> str | CloudError:
         try:
-            return (await self._end((instance_id,))).get(instance_id) or _gone(instance_id)
+            return (await self._end((instance_id,))).get(instance_id) or _untold(instance_id)
         except CloudError as failed:
             return failed
 
 
-def _gone(instance_id: str) -> NotFound:
-    return NotFound(f"there is no instance {instance_id}")
+def _untold(instance_id: str) -> Unavailable:
+    return Unavailable(f"EC2 did not say what became of {instance_id}, which was to end; it is asked again")

@@ -23,6 +23,10 @@ from dovetail.core.catalog.shortages import Shortage
 #: Prices EC2 does not know: it must be told the order.
 OWN_PRICES: Final = frozenset({SourceKind.IMPORTED, SourceKind.OVERRIDE, SourceKind.OVERLAY})
 _LATEST: Final = "$Latest"
+#: What there is too little of whether a placement group was asked for or not.
+_ANYWHERE: Final = frozenset(
+    {"MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "MaxFleetCountExceeded", "InsufficientFreeAddressesInSubnet"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Fleet:
     market: str = ""
     own_prices: bool = False
     context: str = ""
+    #: The placement group its machines stand in, and the part of it that was asked for, as labels.
+    within: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,12 @@ class Bought:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a fleet: machines, and the pools that gave none. Both may be there."""
+    """What came of a fleet: machines, and the pools that gave none. Both may be there. `unplaced` are machines of which
+    the answer does not say from which pool they are."""
 
     bought: tuple[Bought, ...]
     missed: tuple[Miss, ...]
+    unplaced: tuple[str, ...] = ()
 
 
 def request(fleet: Fleet, names: Sequence[str], token: str) -> dict[str, Any]:
@@ -163,28 +171,45 @@ def outcome(fleet: Fleet, answer: Mapping[str, Any]) -> Outcome:
 
     bought: list[Bought] = []
     missed: list[Miss] = []
+    unplaced: list[str] = []
     for entry in answer.get("Instances") or ():
         pool = pool_of(entry)
+        ids = entry.get("InstanceIds") or ()
         if pool is not None:
-            bought += (Bought(one, pool) for one in entry.get("InstanceIds") or ())
+            bought += (Bought(one, pool) for one in ids)
+        else:
+            unplaced += ids
     for entry in answer.get("Errors") or ():
         pool = pool_of(entry)
         code, message = entry.get("ErrorCode", ""), entry.get("ErrorMessage", "")
         missed += (Miss(one, code, message) for one in ((pool,) if pool is not None else fleet.pools))
-    return Outcome(tuple(sorted(bought, key=lambda one: one.instance_id)), tuple(dict.fromkeys(missed)))
+    in_order = tuple(sorted(bought, key=lambda one: one.instance_id))
+    return Outcome(in_order, tuple(dict.fromkeys(missed)), tuple(sorted(unplaced)))
 
 
 def shortages(fleet: Fleet, missed: Iterable[Miss]) -> tuple[Shortage, ...]:
-    """What the catalog may believe for a while (S0.3): the pool, the reservation, or all of spot."""
+    """What the catalog may believe for a while (S0.3): the pool, the reservation, or all of spot. What there is no room
+    for in a placement group others may have; one that spreads its machines and is full in a zone takes no type there.
+    """
     found: dict[Shortage, None] = {}
     for miss in missed:
         pool = miss.pool
         if miss.code == NO_SPOT_ROLE:
             found[Shortage(capacity_type=labels.SPOT)] = None
         elif miss.row.scarce:
-            held = pool.reservation_id or None
-            found[Shortage(pool.instance_type, pool.zone, fleet.capacity_type, held)] = None
+            held, within = pool.reservation_id or None, () if miss.code in _ANYWHERE else fleet.within
+            found[Shortage(pool.instance_type, pool.zone, fleet.capacity_type, held, within=within)] = None
+            if within and _is_spread_out(miss):
+                others = (one for one in fleet.pools if one.zone == pool.zone)
+                found |= {
+                    Shortage(one.instance_type, one.zone, fleet.capacity_type, within=within): None for one in others
+                }
     return tuple(found)
+
+
+def _is_spread_out(miss: Miss) -> bool:
+    told = miss.message.lower()
+    return "spread" in told and ("limit" in told or "maximum" in told)
 
 
 def refusal(missed: Sequence[Miss]) -> CloudError | None:

@@ -2,7 +2,9 @@
 
 SQS delivers at least once, and what is not deleted within `HIDDEN_SECONDS` comes again. Of a message becomes:
 
-    told        its machines are ours: `tell` hears of each, and an event that comes again is deleted untold
+    told        its machines are ours: `tell` hears of each, and when that has been acted upon it is deleted; an event
+                that comes again is deleted untold. One that could not be acted upon in time comes again, and is told
+                again, to the next process if this one is no more
     foreign     no machine of ours. One that is about to be taken away may have been bought a moment ago, so that nobody
                 knows whose it is yet: such a message is left until it was seen `TRIES` times
     parked      it cannot be read, or dealing with it failed `TRIES` times: it is counted, logged, kept here for whoever
@@ -26,13 +28,15 @@ from dovetail.clouds.aws import calls
 from dovetail.clouds.aws import interruption_messages as messages
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.interruption_messages import Event
-from dovetail.clouds.port import CloudError, NotFound, Notice
+from dovetail.clouds.port import CloudError, Listener, NotFound, Notice
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle import interruption
 
 MOST_AT_ONCE: Final = 10
 POLL_SECONDS: Final = 20
 HIDDEN_SECONDS: Final = 20
+#: So long it is waited until a message has been acted upon: less than it is hidden.
+ACTED_SECONDS: Final = 15.0
 #: How often a warning about a machine nobody knows is looked at.
 TRIES: Final = 3
 #: What comes twice comes soon; after that an event is forgotten.
@@ -100,6 +104,18 @@ class Parked:
     beginning: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Dealing:
+    """What becomes of a message: it goes when all that follows from it is done."""
+
+    event: str = ""
+    acts: tuple[asyncio.Future[object], ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        return all(one.done() and not one.cancelled() and one.exception() is None for one in self.acts)
+
+
 class Interruptions:
     """One queue. `find` knows the provider id of an instance that is ours."""
 
@@ -107,7 +123,7 @@ class Interruptions:
         self,
         aws: Aws,
         queue: str,
-        tell: Callable[[Notice], None],
+        tell: Listener,
         find: Callable[[str], str | None],
         habits: Habits | None = None,
     ) -> None:
@@ -135,41 +151,46 @@ class Interruptions:
         """Wait for messages, deal with them, delete those that are dealt with."""
         heard = await self._received()
         self._forget()
-        await self._delete([one for one in heard if self._survived(one)])
+        dealt = [(one, dealing) for one in heard if (dealing := self._survived(one)) is not None]
+        acts = [act for _, dealing in dealt for act in dealing.acts]
+        if acts:
+            await asyncio.wait(acts, timeout=ACTED_SECONDS)
+        for _, dealing in dealt:
+            if not dealing.is_over:
+                self._told.pop(dealing.event, None)
+        await self._delete([one for one, dealing in dealt if dealing.is_over])
 
     # ---- one message
 
-    def _survived(self, wire: Mapping[str, Any]) -> bool:
-        """Deal with a message, whatever comes of it; whether it can go."""
+    def _survived(self, wire: Mapping[str, Any]) -> _Dealing | None:
+        """Deal with a message, whatever comes of it; None if it is to come again."""
         try:
-            return self._is_done(wire)
+            return self._dealt(wire)
         except Exception as fault:  # noqa: BLE001 - a fault of ours must not keep all other messages from being heard
             if _times_seen(wire) >= TRIES:
                 self._park(wire, f"dealing with it fails: {fault!r}")
-                return True
+                return _Dealing()
             _log.warning("a message of the queue %s is looked at again", self._queue, exc_info=fault)
-            return False
+            return None
 
-    def _is_done(self, wire: Mapping[str, Any]) -> bool:
-        """Deal with a message; whether it can go."""
+    def _dealt(self, wire: Mapping[str, Any]) -> _Dealing | None:
         watch = self._habits.watch
         try:
             event = messages.read(str(wire.get("Body", "")))
         except BadInput as bad:
             self._park(wire, str(bad))
-            return True
+            return _Dealing()
         watch.received(event.kind)
         if event.at is not None:
             watch.waited(max(0.0, self._habits.now() - event.at))
         if event.id in self._told or not event.instances:
-            return True
+            return _Dealing()
         found = [known for one in event.instances if (known := self._find(one)) is not None]
         if not found and event.kind in _URGENT and _times_seen(wire) < TRIES:
-            return False
-        for provider_id in found:
-            self._tell(Notice(provider_id, event.kind, event.ends))
+            return None
+        told = [self._tell(Notice(provider_id, event.kind, event.ends)) for provider_id in found]
         self._remember(event)
-        return True
+        return _Dealing(event.id, tuple(asyncio.ensure_future(act) for act in told if act is not None))
 
     def _park(self, wire: Mapping[str, Any], why: str) -> None:
         one = Parked(str(wire.get("MessageId", "")), why, str(wire.get("Body", ""))[:_SHOWN])

@@ -8,6 +8,7 @@ What keeps it from buying twice, whoever dies when:
     … and the order has changed  EC2 refuses the token for another request, and the machine is found by its tags
     … after a fleet for many     the machines' tags name the claims; the next process deals out what is undealt
     describes are behind         the token was used and the machine is not seen yet: asked again, not bought again
+    an answer has gaps           a machine was sold, and it is not said where: its claim is in doubt
 
 A token counts how often its claim has had a final answer, since EC2 repeats a failure as faithfully as a success.
 """
@@ -112,7 +113,10 @@ class Sales:
                     self._deals.doubt(one.name)
             return [failed] * len(claims)
         found = fleets.outcome(fleet, answer)
-        sales = [Sale(one, found.missed) for one in found.bought[: len(claims)]]
+        sales: list[Sale | CloudError] = [Sale(one, found.missed) for one in found.bought[: len(claims)]]
+        for one in claims[len(sales) : len(sales) + len(found.unplaced)]:
+            self._deals.doubt(one.name)
+            sales.append(Unavailable(f"EC2 sold a machine for {one.name} and does not say where; it is looked for"))
         for left in claims[len(sales) :]:
             self._answered[left.name] = self._answered.get(left.name, 0) + 1
             sales.append(Sale(None, found.missed))

@@ -10,8 +10,8 @@ from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws import tags
 from dovetail.clouds.aws.addresses import Addresses
 from dovetail.clouds.aws.choices import Rung, Way
-from dovetail.clouds.aws.contents import EFA, Content, data_of, market_of
-from dovetail.clouds.aws.described import Machine
+from dovetail.clouds.aws.contents import SANDBOX, Content, data_of, market_of
+from dovetail.clouds.aws.described import EFA, Machine
 from dovetail.clouds.aws.fleet import OWN_PRICES, Bought, Fleet, Pool
 from dovetail.clouds.aws.resolved import (
     DEFAULT_RESERVATION,
@@ -36,6 +36,8 @@ class Shape:
     tenancy: str = "default"
     placement_group: str = ""
     partition: int = 0
+    #: Whether its machines have interfaces for EFA.
+    efa: bool = False
 
     @property
     def addresses(self) -> int:
@@ -62,6 +64,7 @@ class Shaper:
             _pool(way, subnets[way.zone], content.image_id, names[content]): way
             for way, content in zip(ways, contents, strict=True)
         }
+        group = resolved.placement_group
         fleet = Fleet(
             capacity_type=rung.capacity_type,
             pools=tuple(pools),
@@ -69,16 +72,24 @@ class Shaper:
             market=market_of(ways[0].reservation),
             own_prices=any(_priced_by_us(way) for way in ways),
             context="" if MIN_VALUES_RELAXED in claim.meta.annotations else resolved.context,
+            within=_within(group.id, _partition(claim)) if group else (),
         )
-        group = resolved.placement_group
-        return Shape(fleet, pools, subnets, _tenancy(claim), group.id if group else "", _partition(claim))
+        return Shape(
+            fleet,
+            pools,
+            subnets,
+            _tenancy(claim),
+            group.id if group else "",
+            _partition(claim),
+            bool(claim.requests.of(EFA)) or any(one.efa_only for one in resolved.network.interfaces),
+        )
 
     async def _ensured(
         self, contents: list[Content], resolved: ResolvedClass, told: Mapping[str, str]
     ) -> Mapping[Content, str]:
         distinct = list(dict.fromkeys(contents))
         named = resolved.ref.name
-        made = (self._templates.ensure(data_of(one, resolved, told), named) for one in distinct)
+        made = (self._templates.ensure(data_of(one, resolved, told), named, told) for one in distinct)
         return dict(zip(distinct, await asyncio.gather(*made), strict=True))
 
     def forget(self, fleet: Fleet) -> None:
@@ -107,6 +118,7 @@ def machine_of(bought: Bought, shape: Shape, told: Mapping[str, str], now: float
         tenancy=shape.tenancy,
         placement_group_id=shape.placement_group,
         partition=shape.partition,
+        efa=shape.efa,
         tags=told,
     )
 
@@ -123,6 +135,7 @@ def _content(way: Way, rung: Rung, claim: NodeClaim, resolved: ResolvedClass) ->
         efas=way.kind.capacity.of(EFA) if wanted else 0,
         tenancy=_tenancy(claim),
         partition=_partition(claim),
+        enclaves=bool(claim.requests.of(SANDBOX)),
     )
 
 
@@ -142,6 +155,11 @@ def _pool(way: Way, subnet: Subnet, image_id: str, template: str) -> Pool:
 def _priced_by_us(way: Way) -> bool:
     price = way.option.offering.price
     return way.kind.price_overlaid or (price is not None and price.source.kind in OWN_PRICES)
+
+
+def _within(group: str, partition: int) -> tuple[tuple[str, str], ...]:
+    part = ((aws_labels.PLACEMENT_GROUP_PARTITION, str(partition)),) if partition else ()
+    return ((aws_labels.PLACEMENT_GROUP_ID, group), *part)
 
 
 def _tenancy(claim: NodeClaim) -> str:

@@ -23,6 +23,9 @@ NAME: Final = "Name"
 MANY_CLAIMS: Final = "dovetail.dev/nodeclaims-"
 #: The last restart that was asked for, so that the same is not made twice.
 RESTARTED: Final = "dovetail.dev/restarted-for"
+#: Annotations of a claim whose machine has its tags; the second is for peers of an older make.
+TAGGED: Final = "karpenter.k8s.aws/tagged"
+CLUSTER_TAGGED: Final = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 #: EC2's limits.
 LONGEST_VALUE: Final = 256
 MOST_TAGS: Final = 50

@@ -18,6 +18,7 @@ from typing import Any, Final
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.errors import TEMPLATE_EXISTS, code_of
+from dovetail.clouds.aws.resolved import NO_TAGS
 from dovetail.clouds.port import CloudError, NotFound
 
 PREFIX: Final = "karpenter.k8s.aws/"
@@ -44,13 +45,14 @@ class Templates:
     def __len__(self) -> int:
         return len(self._used)
 
-    async def ensure(self, data: Data, node_class: str) -> str:
-        """The name of the template with this content, which is there when this returns."""
+    async def ensure(self, data: Data, node_class: str, told: tags.Tags = NO_TAGS) -> str:
+        """The name of the template with this content, which is there when this returns. `told` are tags it gets beside
+        those of the cluster and the class: many an organization refuses to have made what lacks them."""
         name = name_of(data)
         if name not in self._used:
             making = self._making.get(name)
             if making is None:
-                making = asyncio.create_task(self._make(name, data, node_class), name=f"template {name}")
+                making = asyncio.create_task(self._make(name, data, node_class, told), name=f"template {name}")
                 self._making[name] = making
                 making.add_done_callback(lambda _: self._making.pop(name, None))
             await asyncio.shield(making)
@@ -89,10 +91,10 @@ class Templates:
     def _mine(self) -> list[dict[str, Any]]:
         return [{"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]}]
 
-    async def _make(self, name: str, data: Data, node_class: str) -> None:
+    async def _make(self, name: str, data: Data, node_class: str, wanted: tags.Tags) -> None:
         if await self._exists(name):
             return
-        told = {**tags.of_cluster(self._cluster), tags.NODE_CLASS: node_class}
+        told = {**wanted, **tags.of_cluster(self._cluster), tags.NODE_CLASS: node_class}
         try:
             await self._aws.ask(
                 calls.CREATE_TEMPLATE,

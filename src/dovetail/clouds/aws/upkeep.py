@@ -68,6 +68,7 @@ class _Round:
     claims: Mapping[str, NodeClaim]
     found: dict[str, Machine] = field(default_factory=dict)
     labels: dict[str, Mapping[str, str | None]] = field(default_factory=dict)
+    notes: dict[str, Mapping[str, str]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     problems: list[CloudError] = field(default_factory=list)
     again: float = SECONDS
@@ -81,25 +82,31 @@ class Upkeep:
         self._habits = habits or Habits()
         self._checks = Checks(aws, self._habits.now, self._habits.counted)
         self._tagged: set[str] = set()
+        self._placed: set[str] = set()
         self._ends: dict[str, float] = {}
         self._warned: dict[str, float] = {}
 
     async def tend(self, claims: Sequence[NodeClaim]) -> Tended:
         one = _Round(_by_instance(claims))
         self._tagged &= one.claims.keys()
+        self._placed &= one.claims.keys()
         self._warned = {name: end for name, end in self._warned.items() if name in one.claims}
         await self._blocks(one)
         await self._health(one)
         await self._look(one)
         self._relabel(one)
         await self._tag(one)
-        return Tended(one.labels, tuple(one.notices), one.again, tuple(one.problems))
+        return Tended(one.labels, tuple(one.notices), one.again, tuple(one.problems), one.notes)
 
     # ---- looking
 
     async def _look(self, one: _Round) -> None:
         """At those machines only of which something is to be known."""
-        wanted = [name for name, claim in one.claims.items() if _is_reserved(claim) or self._is_untagged(name, claim)]
+        wanted = [
+            name
+            for name, claim in one.claims.items()
+            if _is_reserved(claim) or self._is_untagged(name, claim) or self._is_unplaced(name, claim)
+        ]
         answers = await asyncio.gather(*(self._instances.get(name) for name in wanted), return_exceptions=True)
         for name, answer in zip(wanted, answers, strict=True):
             match answer:
@@ -120,11 +127,24 @@ class Upkeep:
             claim = one.claims[name]
             if _is_reserved(claim) and machine.capacity_type == labels.ON_DEMAND and not machine.is_leaving:
                 one.labels[claim.name] = _LOST
+            if self._is_unplaced(name, claim):
+                self._placed.add(name)
+                if machine.partition:
+                    told = {aws_labels.PLACEMENT_GROUP_PARTITION: str(machine.partition)}
+                    one.labels[claim.name] = {**one.labels.get(claim.name, {}), **told}
+
+    def _is_unplaced(self, name: str, claim: NodeClaim) -> bool:
+        """Whether its machine stands in a placement group, and nobody has said in which part of it: where a claim asks
+        for none, EC2 chooses."""
+        told = claim.meta.labels
+        known = name in self._placed or aws_labels.PLACEMENT_GROUP_PARTITION in told
+        return bool(claim.node_name) and bool(told.get(aws_labels.PLACEMENT_GROUP_ID)) and not known
 
     # ---- tags
 
     def _is_untagged(self, name: str, claim: NodeClaim) -> bool:
-        known = name in self._tagged or self._habits.left_alone(claim.provider_id)
+        noted = claim.meta.annotations.get(tags.TAGGED) == "true" and tags.CLUSTER_TAGGED in claim.meta.annotations
+        known = noted or name in self._tagged or self._habits.left_alone(claim.provider_id)
         return bool(claim.node_name) and not known and not self._habits.read_only
 
     async def _tag(self, one: _Round) -> None:
@@ -147,6 +167,7 @@ class Upkeep:
                     one.problems.append(failed)
                     return
             self._tagged.add(name)
+            one.notes[one.claims[name].name] = {tags.TAGGED: "true", tags.CLUSTER_TAGGED: "true"}
 
     def _missing(self, machine: Machine, claim: NodeClaim) -> dict[str, str]:
         """A user's own tags stay as they are."""

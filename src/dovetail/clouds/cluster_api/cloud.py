@@ -19,7 +19,16 @@ from dovetail.api.kinds import INFRA_TEMPLATES, MACHINES, Kind
 from dovetail.clouds.cluster_api import objects
 from dovetail.clouds.cluster_api.market import Held, TemplateMarket
 from dovetail.clouds.cluster_api.objects import Body
-from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, Notice, RepairPolicy, Unavailable
+from dovetail.clouds.port import (
+    CloudError,
+    Listener,
+    Misconfigured,
+    NoCapacity,
+    NotFound,
+    Notice,
+    RepairPolicy,
+    Unavailable,
+)
 from dovetail.clouds.sim.turns import Turns
 from dovetail.core import labels
 from dovetail.core.catalog.shortages import Shortage
@@ -101,7 +110,7 @@ class ClusterApiCloud:
         self._turns = Turns()
         #: By claim, what could not be had for it so far.
         self._missed: dict[str, dict[Shortage, None]] = {}
-        self._listeners: list[Callable[[Notice], None]] = []
+        self._listeners: list[Listener] = []
         #: Machines whose end was told of.
         self._told: set[str] = set()
 
@@ -113,7 +122,7 @@ class ClusterApiCloud:
     def resume(self, claims: Iterable[NodeClaim]) -> None:
         """Nothing is kept on claims: their Machines say all there is to know."""
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         """Notices come to the node itself, and its handler marks it. Told of here are machines whose day is known to
         come (R24, R42)."""
         self._listeners.append(listener)

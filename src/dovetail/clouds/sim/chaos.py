@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
-from dovetail.clouds.port import Cloud, CloudError, NoCapacity, NotFound, Notice, Throttled, Unavailable
+from dovetail.clouds.port import Cloud, CloudError, Listener, NoCapacity, NotFound, Notice, Throttled, Unavailable
 from dovetail.clouds.sim import faults
 from dovetail.clouds.sim.faults import (
     Dies,
@@ -71,12 +71,12 @@ class ChaosCloud(Wrapped):
         super().__init__(cloud)
         self._plan, self._around = plan or faults.Script(), around or Surroundings()
         self._dead: set[str] = set()
-        self._listeners: list[Callable[[Notice], None]] = []
+        self._listeners: list[Listener] = []
         self._pending: set[asyncio.Task[None]] = set()
 
     # ---- as it is
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         self._listeners.append(listener)
         super().on_notice(listener)
 

@@ -25,7 +25,7 @@ from typing import Final, Protocol
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.clouds.kwok.labels import RESERVATION_ID
-from dovetail.clouds.port import CloudError, NoCapacity, NotFound, Notice, RepairPolicy, Unavailable
+from dovetail.clouds.port import CloudError, Listener, NoCapacity, NotFound, Notice, RepairPolicy, Unavailable
 from dovetail.clouds.sim import nodes
 from dovetail.clouds.sim.classes import SimClasses
 from dovetail.clouds.sim.market import Sale, SimMarket
@@ -101,7 +101,7 @@ class SimCloud:
         self._promised: dict[str, _Promise] = {}
         self._held_back: dict[str, float] = {}
         self._gone_at: dict[str, float] = {}
-        self._listeners: list[Callable[[Notice], None]] = []
+        self._listeners: list[Listener] = []
 
     # ---- what it is told
 
@@ -122,7 +122,7 @@ class SimCloud:
         """For whoever wants trouble: the machine of this claim will join so much later, or never (infinity)."""
         self._held_back[claim] = seconds
 
-    def on_notice(self, listener: Callable[[Notice], None]) -> None:
+    def on_notice(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     def interrupt(self, provider_id: str, seconds: float = 120.0) -> None:

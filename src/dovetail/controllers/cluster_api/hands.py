@@ -247,7 +247,9 @@ class MachineHands:
         try:
             found = await cloud.create(effect.purchase, boot, ordering)
         except CloudError as error:
-            return lifecycle.refused(self._after(seen), refusal(error), self.now())
+            said = refusal(error)
+            told = replace(said, message=boot.left_out(said.message))
+            return lifecycle.refused(self._after(seen), told, self.now())
         return lifecycle.bought(self._after(seen), found, self.now())
 
     def _after(self, seen: lifecycle.Seen) -> lifecycle.Seen:

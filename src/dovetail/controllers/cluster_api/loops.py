@@ -236,10 +236,12 @@ class MachineController:
         return await self.hands.perform(progress.advance(seen, self.now()))
 
     async def _ending(self, machine: Machine, infra: InfraMachine | None, node: NodeObject | None) -> float | None:
-        pods, attached = await drains.on_node(self.client, node.name) if node is not None else ((), ())
-        cluster = self.stores.cluster(machine.meta.namespace, machine.cluster)
         if infra is not None and infra.is_anothers(machine):
             infra = None
+        if not machine.node:
+            node = _only(self.stores.nodes_of(machine, infra.provider_id if infra is not None else ""))
+        pods, attached = await drains.on_node(self.client, node.name) if node is not None else ((), ())
+        cluster = self.stores.cluster(machine.meta.namespace, machine.cluster)
         going = deletion.Ending(
             machine, cluster, infra.is_deleting if infra is not None else None, None, node, pods, attached
         )
@@ -274,6 +276,11 @@ class MachineController:
             return None
         cluster = self.stores.cluster(key.namespace, check.cluster)
         return await self.hands.perform(remediation.advance(check, cluster, targets, self.now()))
+
+
+def _only(nodes: tuple[NodeObject, ...]) -> NodeObject | None:
+    """The Node of a Machine that was deleted before anybody wrote down which it is; of two nobody can say."""
+    return nodes[0] if len(nodes) == 1 else None
 
 
 def _either(old: Any, new: Any) -> Any:

@@ -22,7 +22,8 @@ BELIEVED_SECONDS: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What ran out. `family` with `min_cpu_millis` means: of that family, machines of this size or larger."""
+    """What ran out. `family` with `min_cpu_millis` means: of that family, machines of this size or larger. `within` are
+    labels that a row must carry to be meant: a placement group that is full says nothing of machines outside it."""
 
     instance_type: str | None = None
     zone: str | None = None
@@ -30,6 +31,7 @@ class Shortage:
     reservation_id: str | None = None
     family: str | None = None
     min_cpu_millis: int = 0
+    within: tuple[tuple[str, str], ...] = ()
 
     def names_type(self, hardware: Hardware) -> bool:
         if self.instance_type is not None and self.instance_type != hardware.name:
@@ -39,6 +41,8 @@ class Shortage:
     def names_row(self, row: Offering) -> bool:
         """Whether a row is, or could be bought as, one of those that ran out."""
         if self.zone is not None and not _admits(row, labels.ZONE, self.zone):
+            return False
+        if not all(row.requirements.value(key) == value for key, value in self.within):
             return False
         if self.capacity_type is not None and not _admits(row, labels.CAPACITY_TYPE, self.capacity_type):
             return False

@@ -37,6 +37,7 @@ SYSTEM_STATUS: Final = "system_status"
 FORCEFUL: Final = frozenset({INSTANCE_STATUS, SYSTEM_STATUS})
 #: How every cloud's label ends that says in which reservation a machine runs.
 _RESERVATION_ID: Final = "/capacity-reservation-id"
+_TERMINATING: Final = "TerminatingOnInterruption"
 #: What a cloud may say, with the event that tells people of it.
 EVENTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
@@ -63,15 +64,23 @@ def interrupted(claim: NodeClaim, kind: str, ends: float | None) -> Step:
     if claim.is_deleting:
         return Step()
     ref = Ref("NodeClaim", claim.name, claim.meta.uid)
-    event, message = EVENTS.get(kind, ("TerminatingOnInterruption", "The cloud will take this machine away"))
+    event, message = EVENTS.get(kind, (_TERMINATING, "The cloud will take this machine away"))
     when = f" (until {timestamps.text(ends)})" if ends is not None else ""
+    ends_now = () if kind == REBALANCE or event == _TERMINATING else (_terminating(claim, ref),)
     effects: list[Effect] = [
-        Say(ref, event, f"{message}{when}", warning=True, dedupe=(claim.name,)),
+        Say(ref, event, f"{message}{when}", warning=kind != REBALANCE, dedupe=(claim.name,)),
+        *ends_now,
         *((SaveClaim(claim, _by(claim, ends)),) if kind in FORCEFUL and ends is not None else ()),
         Delete(ref),
         Count("nodeclaims_disrupted_total", reasons.disrupted(claim, kind)),
     ]
     return Step(tuple(effects))
+
+
+def _terminating(claim: NodeClaim, ref: Ref) -> Say:
+    """Beside what the cloud said, what follows from it."""
+    said = "Interruption triggered termination for the NodeClaim"
+    return Say(ref, _TERMINATING, said, warning=True, dedupe=(claim.name,))
 
 
 def _by(claim: NodeClaim, deadline: float) -> NodeClaim:

@@ -10,19 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from dovetail.core.effects import Effect, SaveClaim, SaveNode, Step
 from dovetail.core.nodeclaims import REGISTERED, Meta, NodeClaim, NodeObject
 
 Labels = Mapping[str, str | None]
+NO_NOTES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def relabelled(claim: NodeClaim, nodes: Iterable[NodeObject], wanted: Labels) -> Step:
-    """Write labels, or take off those that are None."""
+def relabelled(
+    claim: NodeClaim, nodes: Iterable[NodeObject], wanted: Labels, notes: Mapping[str, str] = NO_NOTES
+) -> Step:
+    """Write labels, or take off those that are None; `notes` are annotations of the claim alone."""
     if claim.is_deleting:
         return Step()
     effects: list[Effect] = []
-    told = _with(claim.meta, wanted)
+    told = _noted(_with(claim.meta, wanted), notes)
     for node in nodes if claim.is_true(REGISTERED) else ():
         known = _with(node.meta, wanted)
         if known is not node.meta and not node.is_deleting:
@@ -30,6 +34,11 @@ def relabelled(claim: NodeClaim, nodes: Iterable[NodeObject], wanted: Labels) ->
     if told is not claim.meta:
         effects.append(SaveClaim(claim, replace(claim, meta=told)))
     return Step(tuple(effects))
+
+
+def _noted(meta: Meta, notes: Mapping[str, str]) -> Meta:
+    found = {**meta.annotations, **notes}
+    return meta if found == dict(meta.annotations) else replace(meta, annotations=MappingProxyType(found))
 
 
 def _with(meta: Meta, wanted: Labels) -> Meta:

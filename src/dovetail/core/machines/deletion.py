@@ -1,8 +1,9 @@
 """The end of a Machine: hooks, drain, volumes, hooks, infrastructure, bootstrap config, Node, and only then itself.
 
 Every wait is a state: when a part began stands in the Machine's status, and the condition Deleting says which part it
-is. Looked at again after any crash, the same part follows. A Machine without a Node, of a cluster that is going itself
-or that has no control plane left to ask, goes straight to its infrastructure.
+is. Looked at again after any crash, the same part follows. A Machine that never was a Node, of a cluster that is going
+itself or that has no control plane left to ask, is not drained; hooks that stand before the end of its infrastructure
+hold it up all the same.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class _Part:
 @dataclass(frozen=True, slots=True)
 class Ending:
     """A Machine that is being deleted and what is left of it. `infra` and `bootstrap` are None once they are gone,
-    else whether each is on its way out already. `attached` are volumes on the Node that pods who stay do not hold."""
+    else whether each is on its way out already. `node` is the one it became, or, where nobody wrote that down any more,
+    the one with its provider id. `attached` are volumes on the Node that pods who stay do not hold."""
 
     machine: Machine
     cluster: Cluster | None = None
@@ -56,28 +58,26 @@ def finalize(ending: Ending, now: float) -> Step:
         return Step()
     if machine.meta.is_paused or (ending.cluster is not None and ending.cluster.paused):
         return Step()
-    node = ending.node if _may_drain(ending) else None
-    if node is not None:
-        held = _before_the_infrastructure(ending, node, now)
-        if held is not None:
-            return held
-    return _taken_apart(ending, node, now)
+    may_drain = _may_drain(ending)
+    held = _before_the_infrastructure(ending, may_drain, now)
+    return held if held is not None else _taken_apart(ending, ending.node if may_drain else None, now)
 
 
 def _may_drain(ending: Ending) -> bool:
     going = ending.cluster is None or ending.cluster.meta.deleting is not None
-    return not going and ending.control_plane and bool(ending.machine.node)
+    return not going and ending.control_plane and (bool(ending.machine.node) or ending.node is not None)
 
 
-def _before_the_infrastructure(ending: Ending, node: NodeObject, now: float) -> Step | None:
-    """Whatever the Node has to be kept for; None when there is nothing."""
+def _before_the_infrastructure(ending: Ending, may_drain: bool, now: float) -> Step | None:
+    """Whatever the infrastructure has to be kept for; None when there is nothing. A hook stands whether the Node is
+    there or not: whoever set it has more to do than to empty a Node."""
     machine, ends = ending.machine, ending.machine.ends
-    if hooks(machine, names.PRE_DRAIN):
+    if may_drain and hooks(machine, names.PRE_DRAIN):
         begun = replace(machine, ends=replace(ends, pre_drain=_first(ends.pre_drain, now)))
         return _waiting(machine, begun, _Part("WaitingForPreDrainHook", _listed(hooks(machine, names.PRE_DRAIN))), now)
-    silent = _is_silent(node)
-    if ends.pre_terminate is None and ending.infra is False:
-        step = _drain(ending, node, silent, now) or _detach(ending, silent, now)
+    if may_drain and ending.node is not None and ends.pre_terminate is None and ending.infra is False:
+        silent = _is_silent(ending.node)
+        step = _drain(ending, ending.node, silent, now) or _detach(ending, silent, now)
         if step is not None:
             return step
     if hooks(machine, names.PRE_TERMINATE):

@@ -1,9 +1,9 @@
 """What a Machine puts on its Node: labels, annotations, and one taint taken off (R33–R35).
 
-Labels that come from the Machine are listed in an annotation of the Node, so that what the Machine no longer asks for
-is taken off again and labels of others stay. The label that says a machine may be taken away is true or not there:
-where the infrastructure says that it is not so, the label goes, whoever put it on, for a termination handler follows
-it.
+Labels and annotations that come from the Machine are listed in annotations of the Node, so that what the Machine no
+longer asks for is taken off again and those of others stay. The label that says a machine may be taken away is true or
+not there: where the infrastructure says that it is not so, the label goes, whoever put it on, for a termination handler
+follows it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from dovetail.core.effects import Ref, Say
+from dovetail.core.effects import Say
 from dovetail.core.machines import names
+from dovetail.core.machines.effects import reference
 from dovetail.core.machines.objects import Machine
 from dovetail.core.nodeclaims import NodeObject
 
 #: Labels of a Machine that its Node gets: of these domains, or of one below them.
 _DOMAINS: Final = ("node-role.kubernetes.io", "node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
+#: The same of its annotations.
+_NOTE_DOMAINS: Final = ("node.cluster.x-k8s.io",)
 
 
-def is_handed_down(key: str) -> bool:
+def is_handed_down(key: str, domains: tuple[str, ...] = _DOMAINS) -> bool:
     domain = key.partition("/")[0]
-    return "/" in key and any(domain == one or domain.endswith("." + one) for one in _DOMAINS)
+    return "/" in key and any(domain == one or domain.endswith("." + one) for one in domains)
 
 
 def marked(node: NodeObject, machine: Machine, interruptible: bool | None) -> NodeObject:
@@ -33,7 +36,7 @@ def marked(node: NodeObject, machine: Machine, interruptible: bool | None) -> No
     if interruptible:
         wanted[names.INTERRUPTIBLE] = ""
     labels = _labels(node, wanted, interruptible)
-    notes = {**node.meta.annotations, **_notes(machine), names.LABELS_FROM_MACHINE: ",".join(sorted(wanted))}
+    notes = _annotations(node, machine) | {names.LABELS_FROM_MACHINE: ",".join(sorted(wanted))}
     taints = tuple(one for one in node.taints if one.key != names.UNINITIALIZED)
     if labels == dict(node.meta.labels) and notes == dict(node.meta.annotations) and taints == node.taints:
         return node
@@ -42,10 +45,21 @@ def marked(node: NodeObject, machine: Machine, interruptible: bool | None) -> No
 
 
 def _labels(node: NodeObject, wanted: Mapping[str, str], interruptible: bool | None) -> dict[str, str]:
-    ours = set(node.meta.annotations.get(names.LABELS_FROM_MACHINE, "").split(",")) - {""}
+    ours = _listed(node, names.LABELS_FROM_MACHINE)
     if interruptible is False:
         ours.add(names.INTERRUPTIBLE)
     return {**{key: value for key, value in node.meta.labels.items() if key not in ours}, **wanted}
+
+
+def _listed(node: NodeObject, key: str) -> set[str]:
+    return set(node.meta.annotations.get(key, "").split(",")) - {""}
+
+
+def _annotations(node: NodeObject, machine: Machine) -> dict[str, str]:
+    ours = _listed(node, names.ANNOTATIONS_FROM_MACHINE)
+    given = {key: value for key, value in machine.meta.annotations.items() if is_handed_down(key, _NOTE_DOMAINS)}
+    others = {key: value for key, value in node.meta.annotations.items() if key not in ours}
+    return {**others, **given, **_notes(machine), names.ANNOTATIONS_FROM_MACHINE: ",".join(sorted(given))}
 
 
 def _notes(machine: Machine) -> dict[str, str]:
@@ -60,9 +74,9 @@ def _notes(machine: Machine) -> dict[str, str]:
     return notes
 
 
-def told(before: NodeObject, after: NodeObject) -> tuple[Say, ...]:
+def told(machine: Machine, before: NodeObject, after: NodeObject) -> tuple[Say, ...]:
     """An event when the label comes, and only then."""
     if names.INTERRUPTIBLE in before.meta.labels or names.INTERRUPTIBLE not in after.meta.labels:
         return ()
-    ref = Ref("Node", before.name, before.meta.uid)
-    return (Say(ref, "SuccessfulSetInterruptibleNodeLabel", "the machine may be taken away at any time"),)
+    said = f"{before.name} may be taken away at any time"
+    return (Say(reference("Machine", machine.meta), "SuccessfulSetInterruptibleNodeLabel", said),)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dovetail.core import conditions
-from dovetail.core.conditions import Condition, Conditions, Moment
+from dovetail.core.conditions import Condition, Conditions, Moment, Status
 from dovetail.core.machines import names
 from dovetail.core.selectors import NOTHING_SELECTED, Selector
 from dovetail.core.taints import Taint
@@ -271,6 +271,14 @@ class HealthCheck:
     @property
     def name(self) -> str:
         return self.meta.name
+
+
+def paused(held: Conditions, is_paused: bool, now: float, generation: int) -> Conditions:
+    """With what an object says of being left alone."""
+    said = Condition(names.PAUSED, Status.FALSE, "NotPaused")
+    if is_paused:
+        said = Condition(names.PAUSED, Status.TRUE, "Paused", "nothing is done until it is resumed")
+    return put(held, said, now, generation)
 
 
 def put(held: Conditions, new: Condition, now: float, generation: int) -> Conditions:

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from dovetail.core.conditions import Condition, Status
 from dovetail.core.effects import SaveNode, Say, soonest
 from dovetail.core.machines import names, node_marks, summaries
 from dovetail.core.machines.effects import Effect, Own, SaveMachine, Step, reference
 from dovetail.core.machines.infra_objects import InfraMachine
-from dovetail.core.machines.objects import Cluster, Failure, Machine, Meta, Owner, put
+from dovetail.core.machines.objects import Cluster, Failure, Machine, Meta, Owner, paused, put
 from dovetail.core.nodeclaims import NodeObject
 
 API_VERSION: Final = "cluster.x-k8s.io/v1beta2"
@@ -50,9 +49,11 @@ def advance(seen: Seen, now: float) -> Step:
     before, cluster = seen.machine, seen.cluster
     if cluster is None:
         return Step((), ABSENT_SECONDS)
-    if cluster.stops(before.meta):
-        return _saved(before, _paused(before, now))
-    machine = _owned(replace(before, conditions=_resumed(before, now)), cluster)
+    stops = cluster.stops(before.meta)
+    told = replace(before, conditions=paused(before.conditions, stops, now, before.meta.generation))
+    if stops:
+        return _saved(before, told)
+    machine = _owned(told, cluster)
     effects: list[Effect] = []
     machine, wait = _bootstrapped(machine, seen, effects)
     machine, wait_for_infra = _provisioned(machine, seen, effects)
@@ -61,7 +62,7 @@ def advance(seen: Seen, now: float) -> Step:
         machine = replace(machine, node=machine.node or node.name)
         marked = node_marks.marked(node, machine, seen.infra.interruptible if seen.infra is not None else None)
         if marked is not node:
-            effects += (SaveNode(node, marked), *node_marks.told(node, marked))
+            effects += (SaveNode(node, marked), *node_marks.told(machine, node, marked))
     if problem is not None:
         effects.append(problem)
     machine = _told(machine, seen, node, now)
@@ -169,16 +170,6 @@ def _told(machine: Machine, seen: Seen, node: NodeObject | None, now: float) -> 
     ):
         held = put(held, condition, now, generation)
     return summaries.summed(replace(machine, conditions=held), now)
-
-
-def _paused(machine: Machine, now: float) -> Machine:
-    held = Condition(names.PAUSED, Status.TRUE, "Paused", "nothing is done until it is resumed")
-    return replace(machine, conditions=put(machine.conditions, held, now, machine.meta.generation))
-
-
-def _resumed(machine: Machine, now: float) -> tuple[Condition, ...]:
-    held = Condition(names.PAUSED, Status.FALSE, "NotPaused")
-    return put(machine.conditions, held, now, machine.meta.generation)
 
 
 def _saved(before: Machine, after: Machine) -> Step:

@@ -19,7 +19,7 @@ from dovetail.core.effects import Say, soonest
 from dovetail.core.machines import health, names
 from dovetail.core.machines.effects import Effect, SaveCheck, SaveMachine, Step, reference
 from dovetail.core.machines.health import Health, Target
-from dovetail.core.machines.objects import Cluster, Failures, HealthCheck, Machine, Tally, put
+from dovetail.core.machines.objects import Cluster, Failures, HealthCheck, Machine, Tally, paused, put
 
 _JITTER: Final = 0.1
 _SPAN: Final = 2**32
@@ -40,8 +40,11 @@ class Judged:
 
 def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, ...], now: float) -> Step:
     """`targets` are machines the selector matches; those that are to be left alone are left out here."""
-    if cluster is None or cluster.stops(check.meta):
+    if cluster is None:
         return Step()
+    if cluster.stops(check.meta):
+        told = replace(check, conditions=paused(check.conditions, True, now, check.meta.generation))
+        return Step((SaveCheck(check, told),) if told != check else ())
     looked = [one for one in targets if is_target(check, one.machine)]
     looked.sort(key=lambda one: one.machine.name)
     judged = [Judged(one, health.judged(check, cluster, one, now)) for one in looked]
@@ -53,6 +56,7 @@ def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, 
     tally = Tally(len(judged), len(judged) - unhealthy, max(room, 0), tuple(one.target.machine.name for one in judged))
     held = _told(check, judged, allowed, unhealthy, now)
     held = put(held, _backing_off(wait, now), now, check.meta.generation)
+    held = paused(held, False, now, check.meta.generation)
     after = replace(check, failures=failures, tally=tally, conditions=held)
     if not allowed and any(one.health.is_unhealthy for one in judged):
         effects.append(_restricted(check, unhealthy, len(judged)))

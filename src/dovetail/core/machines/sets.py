@@ -18,7 +18,7 @@ from dovetail.core.conditions import Condition, Status, without
 from dovetail.core.effects import Delete, Say
 from dovetail.core.machines import names, victims
 from dovetail.core.machines.effects import Effect, MakeMachine, SaveMachine, SaveSet, Step, reference
-from dovetail.core.machines.objects import Cluster, Counts, Machine, MachineSet, Owner, put
+from dovetail.core.machines.objects import Cluster, Counts, Machine, MachineSet, Owner, paused, put
 from dovetail.core.machines.progress import API_VERSION
 
 AGAIN_SECONDS: Final = 15.0
@@ -43,9 +43,10 @@ class Seen:
 def advance(seen: Seen, now: float) -> Step:
     one = seen.of
     if one.meta.is_paused or (seen.cluster is not None and seen.cluster.stops(one.meta)):
-        return Step()
+        told = replace(one, conditions=paused(one.conditions, True, now, one.meta.generation))
+        return Step((SaveSet(one, told),) if told != one else ())
     if one.meta.deleting is not None:
-        return _ended(seen)
+        return _ended(seen, now)
     if seen.cluster is None:
         return stuck(one, f"there is no Cluster {one.cluster}", now)
     held = _finalized(one)
@@ -110,15 +111,19 @@ def _finalized(one: MachineSet) -> MachineSet:
     return replace(one, meta=replace(one.meta, finalizers=(*one.meta.finalizers, names.SET_FINALIZER)))
 
 
-def _ended(seen: Seen) -> Step:
-    """Its machines go first."""
-    if names.SET_FINALIZER not in seen.of.meta.finalizers:
+def _ended(seen: Seen, now: float) -> Step:
+    """Its machines go first, and it says how many are left."""
+    one = seen.of
+    if names.SET_FINALIZER not in one.meta.finalizers:
         return Step()
-    mine = [machine for machine in seen.machines if _is_mine(seen.of, machine)]
+    mine = [machine for machine in seen.machines if _is_mine(one, machine)]
     if mine:
-        return Step(tuple(Delete(reference("Machine", one.meta)) for one in mine if not one.is_deleting))
-    left = tuple(one for one in seen.of.meta.finalizers if one != names.SET_FINALIZER)
-    return Step((SaveSet(seen.of, replace(seen.of, meta=replace(seen.of.meta, finalizers=left))),))
+        going = Condition(names.DELETING, Status.TRUE, "Deleting", f"{len(mine)} machines are left")
+        after = replace(one, counts=counted(mine), conditions=put(one.conditions, going, now, one.meta.generation))
+        told: tuple[Effect, ...] = (SaveSet(one, after),) if after != one else ()
+        return Step((*told, *(Delete(reference("Machine", held.meta)) for held in mine if not held.is_deleting)))
+    left = tuple(name for name in one.meta.finalizers if name != names.SET_FINALIZER)
+    return Step((SaveSet(one, replace(one, meta=replace(one.meta, finalizers=left))),))
 
 
 def owner_of(one: MachineSet) -> Owner:
@@ -244,14 +249,24 @@ def _told(one: MachineSet, machines: list[Machine], wanted: int, now: float) -> 
     unhealthy = sum(machine.is_false(names.HEALTH_CHECK_SUCCEEDED) for machine in machines)
     up = Condition(names.SCALING_UP, Status.TRUE, "ScalingUp", f"{len(machines)} of {wanted} are there")
     down = Condition(names.SCALING_DOWN, Status.TRUE, "ScalingDown", f"{len(machines)} are there, {wanted} are wanted")
-    all_ready = Condition(names.MACHINES_READY, Status.FALSE, "NotReady", f"{ready} of {len(machines)} are ready")
     healing = Condition(names.REMEDIATING, Status.TRUE, "Remediating", f"{unhealthy} are unhealthy")
     held = one.conditions if missing > 0 else without(one.conditions, names.MACHINES_CREATED)
     for condition in (
         up if missing > 0 else Condition(names.SCALING_UP, Status.FALSE, "NotScalingUp"),
         down if missing < 0 else Condition(names.SCALING_DOWN, Status.FALSE, "NotScalingDown"),
-        all_ready if ready < len(machines) else Condition(names.MACHINES_READY, Status.TRUE, "Ready"),
+        _all(names.MACHINES_READY, "Ready", ready, len(machines)),
+        _all(names.MACHINES_UP_TO_DATE, "UpToDate", counted(machines).up_to_date, len(machines)),
         healing if unhealthy else Condition(names.REMEDIATING, Status.FALSE, "NotRemediating"),
+        Condition(names.DELETING, Status.FALSE, "NotDeleting"),
     ):
         held = put(held, condition, now, generation)
-    return held
+    return paused(held, False, now, generation)
+
+
+def _all(type_: str, word: str, count: int, among: int) -> Condition:
+    """Whether all machines are so; of none that is as good as true."""
+    if not among:
+        return Condition(type_, Status.TRUE, "NoReplicas")
+    if count < among:
+        return Condition(type_, Status.FALSE, f"Not{word}", f"{count} of {among} are")
+    return Condition(type_, Status.TRUE, word)

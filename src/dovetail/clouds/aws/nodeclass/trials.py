@@ -83,7 +83,7 @@ class Trials:
 
     async def _tried(self, trial: Trial) -> Verdict | None:
         try:
-            template = await self._templates.ensure(trial.data, trial.resolved.ref.name)
+            template = await self._templates.ensure(trial.data, trial.resolved.ref.name, trial.told)
         except CloudError as error:
             return _judged("CreateLaunchTemplateAuthCheckFailed", error, trial)
         for reason, attempt in (
