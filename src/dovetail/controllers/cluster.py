@@ -36,6 +36,7 @@ from dovetail.api.pod_wire import Draft, Drafts
 from dovetail.api.workloads import Workload
 from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
+from dovetail.core import labels
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle.pools import PoolRecord
@@ -81,6 +82,8 @@ class Scope:
     buffers: bool = False
     #: Default spread constraints are in force, which are worked out from services and workloads.
     by_owner: bool = False
+    #: The labels the cloud gives its machines.
+    well_known: frozenset[str] = labels.WELL_KNOWN
 
 
 class Cluster:
