@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.api.objects import container, pod, thing, workload
 
 from dovetail.api import kinds, scheduler_config
@@ -12,6 +13,7 @@ from dovetail.api.kinds import Kind
 from dovetail.controllers.cluster import Cluster, Scope
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.core.pods import PodState
 
 CONFIG = """
 podTopologySpread:
@@ -132,3 +134,27 @@ def test_another_pod_of_a_daemon_that_asks_for_the_same_changes_nothing():
     before = live.snapshots.daemons()
     live.put(kinds.PODS, agent("b", "2", 2))
     assert live.snapshots.daemons() is before
+
+
+# ---- §2.3: pods of nodes that leave
+
+
+@pytest.mark.parametrize(
+    ("note", "state"),
+    [
+        (None, PodState.BOUND),
+        ("true", PodState.WAITING),
+        ("1h", PodState.BOUND),  # it is over long since
+        ("100000h", PodState.WAITING),
+        ("soon", PodState.BOUND),
+    ],
+)
+def test_a_pod_goes_down_with_its_node_for_as_long_as_it_may_not_be_disrupted(note: str | None, state: PodState):
+    live = Watched("{}")
+    gone = {"name": "n", "deletionTimestamp": "2026-01-02T00:00:00Z"}
+    live.put(kinds.NODES, thing("Node", "v1", gone, spec={}, status={}))
+    notes = {} if note is None else {"annotations": {"karpenter.sh/do-not-disrupt": note}}
+    status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+    live.put(kinds.PODS, pod("p", about={"uid": "p", **notes}, status=status, nodeName="n"))
+    (found,) = live.snapshots.take().pods
+    assert found.state is state

@@ -15,7 +15,7 @@ from dovetail.api import kubelets, nodes, pods, scheduler_config, workloads
 from dovetail.api.disruption_budgets import Budgets
 from dovetail.api.live import machines
 from dovetail.api.pod_stream import PodRecord
-from dovetail.api.pod_wire import Owner
+from dovetail.api.pod_wire import DAEMONSET, Owner
 from dovetail.api.pods import Shapes, Surroundings
 from dovetail.api.scheduler_config import Service
 from dovetail.api.volumes import Storage
@@ -24,6 +24,7 @@ from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.nominations import Nominations
 from dovetail.core.errors import BadInput
+from dovetail.core.lifecycle import protection
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
@@ -63,7 +64,7 @@ class _Newest:
 
     def _changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         for one, held in ((old, False), (new, True)):
-            if one is None or one.owner.kind != workloads.DAEMONSET:
+            if one is None or one.owner.kind != DAEMONSET:
                 continue
             daemon = (one.namespace, one.owner.name)
             pods = self._held.setdefault(daemon, {})
@@ -319,5 +320,6 @@ class Snapshots:
         record = self._cluster.pods.get(pod.name, pod.namespace)
         if record is None:
             return pod
-        wire = record.wire(self._cluster.drafts)
-        return replace(pod, state=PodState.WAITING) if wire.protected or budgets.hold(wire) else pod
+        held = protection.holds(record.rare.do_not_disrupt, record.started, self._cluster.time.now())
+        stays = held or budgets.hold(record.wire(self._cluster.drafts))
+        return replace(pod, state=PodState.WAITING) if stays else pod
