@@ -98,7 +98,7 @@ def test_no_right_is_a_wildcard_nor_touches_secrets_or_roles(cloud):
         ("nodeclaims/finalizers", {"update"}),
         ("instancetypes", {"get", "list", "watch"}),
         ("events", {"create", "patch"}),
-        ("services", {"get"}),
+        ("services", {"get", "list", "watch"}),
         ("customresourcedefinitions", set()),
     ],
 )

@@ -44,6 +44,17 @@ def test_min_values_from_one_to_fifty_are_taken(least: int) -> None:
     assert (found.problems, said.min_values if said else None) == ((), least)
 
 
+def test_a_pool_may_exclude_nothing() -> None:
+    """§1.8: its schema lets NotIn stand without values, which rules nothing out."""
+    found = world_of(pool(requirements=[expression("a", "NotIn")]))
+    (one,) = found.snapshot.pools
+    said = one.requirements.get("a")
+    assert (found.problems, one.problem) == ((), None)
+    assert said is not None
+    assert said.admits(None)
+    assert said.admits("b")
+
+
 @pytest.mark.parametrize(
     ("wire", "told"),
     [

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from tests.api.objects import container, named, pod, thing, workload, world_of
+
+from dovetail.api import what_if
+from dovetail.api.world import read_world
+
+Json = dict[str, Any]
 
 
 def names(*objects: dict) -> list[str]:
@@ -100,6 +108,42 @@ def test_daemons_are_no_pods_to_plan():
     assert found.snapshot.pods == ()
     (daemon,) = found.snapshot.daemons
     assert (daemon.name, daemon.namespace, daemon.shape.requests.of("cpu")) == ("agent", "kube-system", 1000)
+
+
+def daemon_cpus(*objects: Json, changes: tuple[what_if.Change, ...] = ()) -> int:
+    (daemon,) = read_world([("w", json.dumps(list(objects)))], changes=changes).snapshot.daemons
+    return daemon.shape.requests.of("cpu")
+
+
+def test_a_daemon_asks_for_what_its_newest_pod_asks_for():
+    """§3.6: the server filled something in, or an autoscaler changed it. Where it may go its template says."""
+    pinned = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [{"key": "n"}]}]}
+    }
+
+    def there(name: str, cpu: str, created: str) -> Json:
+        about = {**owned("DaemonSet", "agent"), "creationTimestamp": created}
+        held = container({"cpu": cpu})
+        return pod(name, held, about=about, nodeName="n", affinity={"nodeAffinity": pinned})
+
+    old, new = there("z", "3", "2026-01-01T00:00:00Z"), there("a", "250m", "2026-02-01T00:00:00Z")
+    template = workload("DaemonSet", "agent")
+    assert daemon_cpus(template, new, old) == 250
+    assert daemon_cpus(template, old) == 3000
+    (daemon,) = world_of(template, new).snapshot.daemons
+    assert (daemon.shape.terms, daemon.shape.problem) == ((), None)
+    other = there("b", "7", "2026-03-01T00:00:00Z")
+    other["metadata"] |= owned("DaemonSet", "other")
+    assert daemon_cpus(template, new, other) == 250
+
+
+def test_a_daemon_that_is_said_anew_asks_for_what_is_said():
+    """A what-if on a dump: the pods that run are still those of before."""
+    there = pod("agent-1", container({"cpu": "3"}), about=owned("DaemonSet", "agent"), nodeName="n")
+    template = workload("DaemonSet", "agent")
+    change = what_if.parse("daemonset/agent.spec.template.spec.containers[0].resources.requests.cpu=2")
+    assert daemon_cpus(template, there, changes=(change,)) == 2000
+    assert daemon_cpus(template, there, workload("DaemonSet", "agent")) == 1000
 
 
 def test_a_daemon_that_wants_devices_is_not_planned_for():

@@ -32,7 +32,8 @@ def _one(entry: Fields, min_values: bool, pool_key: bool) -> Requirement:
     check_selectable(key, pool_key, *entry.path, "key")
     operator = _operator(entry)
     values = tuple(_values(entry, operator))
-    if operator in (Operator.IN, Operator.NOT_IN) and not values:
+    # A pool may exclude nothing, as its schema lets it; an overlay may not.
+    if not values and (operator is Operator.IN or (operator is Operator.NOT_IN and not min_values)):
         raise entry.bad("values", f"{operator} needs at least one value")
     if operator in NUMERIC and any(value.startswith("-") for value in values):
         raise entry.bad("values", f"{shown(values[0])} is negative; {operator} takes a whole number, 0 or more")

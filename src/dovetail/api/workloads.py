@@ -8,15 +8,16 @@ are one shape and a million names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.api import affinities, volumes
 from dovetail.api.fields import Fields
 from dovetail.api.pod_wire import DAEMONSET, STATEFULSET, Draft, Drafts, Owner, PodWire, labels_of, named, owner_of
 from dovetail.api.volumes import Claim, Used
-from dovetail.core.pods import PodState
+from dovetail.core.pods import DaemonSet, PodState, Shape
 from dovetail.core.requirements import EMPTY, Requirements
+from dovetail.core.resources import Resources
 from dovetail.core.selectors import Selector
 from dovetail.core.taints import Effect, Toleration, TolerationOperator
 
@@ -139,6 +140,18 @@ def _ephemeral(spec: Fields) -> Iterator[tuple[str, Claim]]:
             yield one.required("name"), volumes.read_claim(template)
 
 
+def daemon_set(one: Workload, shape: Shape, requests: Resources) -> DaemonSet:
+    """A DaemonSet as planning sees it, of which a pod asks for so much.
+
+    What its newest pod asks for tells more than its template does (§3.6): the server may have filled something in, and
+    an autoscaler changed it.
+    """
+    tolerated = (*shape.tolerations, *DAEMON_TOLERATIONS)
+    return DaemonSet(
+        one.owner.name, replace(shape, requests=requests, tolerations=tolerated, problem=None), one.namespace
+    )
+
+
 # ---- expanding
 
 
@@ -223,9 +236,21 @@ def _root(key: tuple[str, Owner], known: Mapping[tuple[str, Owner], Workload]) -
     return None
 
 
-def selectors(workloads: Iterable[Workload]) -> dict[tuple[str, Owner], tuple[Mapping[str, str], Requirements]]:
+#: Which pods belong together, as their owner says: plain labels of a ReplicationController, or a selector.
+Belonging = tuple[Mapping[str, str], Requirements]
+
+
+def belonging(wire: Fields) -> Belonging:
+    """What the owner of pods says of them, read without its template."""
+    spec = wire.map("spec")
+    if wire.required("kind") == REPLICATION:
+        return spec.labels("selector"), EMPTY
+    return {}, affinities.read_selector(spec, "selector").wanted
+
+
+def selectors(workloads: Iterable[Workload]) -> dict[tuple[str, Owner], Belonging]:
     """What owners say about which pods belong together, for default spread constraints (§4.9)."""
-    found: dict[tuple[str, Owner], tuple[Mapping[str, str], Requirements]] = {}
+    found: dict[tuple[str, Owner], Belonging] = {}
     for one in workloads:
         if one.owner.kind == REPLICATION:
             found[one.key] = (one.pairs, EMPTY)

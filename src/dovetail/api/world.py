@@ -97,6 +97,10 @@ class _Sorted:
     broken: dict[str, str] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[BadField] = field(default_factory=list)
+    #: Workloads that a change or a later file says anew: their pods are still those of before.
+    restated: set[tuple[str, str, str]] = field(default_factory=set)
+    #: What is changed before it is read.
+    changes: list[Change] = field(default_factory=list)
     #: How many pods were named by each `generateName`.
     generated: Counter[tuple[str, str]] = field(default_factory=Counter)
     #: In which file an object was met.
@@ -128,7 +132,7 @@ def read_world(
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
     found.gathered = _gathering() if with_disruption else None
-    wanted = list(changes)
+    wanted = found.changes = list(changes)
     for filename, held in files:
         for document in documents.read(held, filename) if isinstance(held, str) else dumps.read(held, filename):
             if isinstance(document, BadField):
@@ -231,7 +235,10 @@ def _csi_node(found: _Sorted, wire: Fields) -> None:
 def _workload(found: _Sorted, wire: Fields) -> None:
     kind = wire.required("kind")
     one = workloads.read(wire, kind, found.drafts)
-    found.workloads[kind, one.namespace, one.owner.name] = one
+    key = (kind, one.namespace, one.owner.name)
+    if key in found.workloads or any(change.fits(kind, one.owner.name) for change in found.changes):
+        found.restated.add(key)
+    found.workloads[key] = one
 
 
 def _budget(found: _Sorted, wire: Fields) -> None:
@@ -393,6 +400,9 @@ def _light(name: str, shape: Shape, owner: str) -> Pod:
 
 def _daemons(listed: Iterable[Workload], shapes: pods.Shapes, found: _Sorted) -> Iterator[DaemonSet]:
     """Daemons as their controller makes them. Those that want devices are not planned for, as such pods are not."""
+    there = [wire for wire in found.pods.values() if wire.owner.kind == DAEMONSET]
+    there.sort(key=lambda wire: (wire.created, wire.name))
+    newest = {(DAEMONSET, wire.draft.namespace, wire.owner.name): wire for wire in there}
     for one in listed:
         if one.owner.kind != DAEMONSET:
             continue
@@ -401,8 +411,9 @@ def _daemons(listed: Iterable[Workload], shapes: pods.Shapes, found: _Sorted) ->
             continue
         if shape.problem is not None:
             found.problems.append(BadValue(shape.problem).at(f"DaemonSet {one.namespace}/{one.owner.name}"))
-        tolerated = (*shape.tolerations, *workloads.DAEMON_TOLERATIONS)
-        yield DaemonSet(one.owner.name, replace(shape, tolerations=tolerated, problem=None), one.namespace)
+        key = (DAEMONSET, one.namespace, one.owner.name)
+        asked = shapes.shape(newest[key].draft) if key in newest and key not in found.restated else shape
+        yield workloads.daemon_set(one, shape, asked.requests)
 
 
 def _namespaces(found: _Sorted, listed: Iterable[Workload]) -> Mapping[str, Mapping[str, str]]:

@@ -33,9 +33,11 @@ from dovetail.api.live.claims import ClaimReader, ClaimWire
 from dovetail.api.live.nodes import NodeReader, NodeWire
 from dovetail.api.pod_stream import version_of
 from dovetail.api.pod_wire import Draft, Drafts
+from dovetail.api.scheduler_config import Service
 from dovetail.api.workloads import Workload
 from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
+from dovetail.core import labels
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle.pools import PoolRecord, capacity
@@ -54,6 +56,8 @@ POOL: Final = "pool"
 NODE: Final = "node"
 #: What a buffer may be a share of.
 SCALABLES: Final = (kinds.DEPLOYMENTS, kinds.STATEFUL_SETS, kinds.REPLICA_SETS)
+#: Who says which pods belong together, besides services.
+OWNERS: Final = (kinds.REPLICA_SETS, kinds.STATEFUL_SETS, kinds.REPLICATION_CONTROLLERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class Scope:
     buffers: bool = False
     #: Default spread constraints are in force, which are worked out from services and workloads.
     by_owner: bool = False
+    #: The labels the cloud gives its machines.
+    well_known: frozenset[str] = labels.WELL_KNOWN
 
 
 class Cluster:
@@ -122,6 +128,9 @@ class Cluster:
         self.buffers = self._plain(kinds.CAPACITY_BUFFERS, buffers.read) if gated else None
         self.templates = self._plain(kinds.POD_TEMPLATES, self._template) if gated else None
         self.scalables = {kind.name: self._plain(kind, self._workload(kind)) for kind in SCALABLES} if gated else {}
+        by_owner = scope.by_owner
+        self.services = self._plain(kinds.SERVICES, _service) if by_owner else None
+        self.owners = {kind: self._plain(kind, workloads.belonging) for kind in OWNERS} if by_owner else {}
         self.reflectors: tuple[Reflector[Any], ...] = ()
 
     def _typed(self, kind: Kind, codec: Codec[Any], store: Store[Any]) -> None:
@@ -280,6 +289,10 @@ def _whole(wire: Fields) -> Fields:
 
 def _labels(wire: Fields) -> dict[str, str]:
     return wire.map("metadata").labels("labels")
+
+
+def _service(wire: Fields) -> Service:
+    return Service(wire.map("spec").labels("selector"))
 
 
 def _priority(wire: Fields) -> tuple[int, bool]:

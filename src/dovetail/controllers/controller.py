@@ -121,7 +121,9 @@ class Controller:
         self.cloud = MeasuredCloud(cloud, telling.metrics, time.perf_counter)
         self.telling, self.choices = telling, chosen
         self._failed = Failures(telling.count).of
-        scope = Scope(cloud.node_class_kinds, chosen.overlays, chosen.buffers, by_owner=bool(chosen.spread.constraints))
+        by_owner = bool(chosen.spread.constraints)
+        well_known = chosen.options.well_known
+        scope = Scope(cloud.node_class_kinds, chosen.overlays, chosen.buffers, by_owner, well_known)
         self.cluster = Cluster(scope, ServerTime(self.clock.wall))
         self.now = self.cluster.time.now
         self.nominations = Nominations(2 * chosen.window.longest)

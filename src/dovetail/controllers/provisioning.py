@@ -223,7 +223,7 @@ class Provisioner:
             return False
         async with gate:
             try:
-                answer = await self.hands.create(create_of(record, planned))
+                answer = await self.hands.create(create_of(record, planned, self.cluster.scope.well_known))
             except KubeError as failed:
                 self._failed(record, str(failed))
                 return False
@@ -282,7 +282,7 @@ def _ref(pod: Pod) -> Ref:
     return Ref("Pod", pod.name, pod.uid, pod.namespace)
 
 
-def create_of(record: PoolRecord, planned: Claim) -> Create:
+def create_of(record: PoolRecord, planned: Claim, well_known: frozenset[str]) -> Create:
     wanted = Wanted(
         planned.requirements,
         planned.requests,
@@ -290,11 +290,11 @@ def create_of(record: PoolRecord, planned: Claim) -> Create:
         any(one.price_overlaid for one in planned.types),
         any(one.capacity_overlaid for one in planned.types),
     )
-    claim = ordering.ordered(template_of(record), wanted, "")
+    claim = ordering.ordered(template_of(record, well_known), wanted, "")
     return Create(claim, f"{record.name}-", tuple(one.name for one in planned.types))
 
 
-def template_of(record: PoolRecord) -> Template:
+def template_of(record: PoolRecord, well_known: frozenset[str]) -> Template:
     return Template(
         record.pool,
         record.meta.uid,
@@ -302,4 +302,5 @@ def template_of(record: PoolRecord) -> Template:
         record.annotations,
         record.grace,
         record.expire_after,
+        well_known,
     )

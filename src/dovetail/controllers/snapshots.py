@@ -7,7 +7,7 @@ kept: shapes for as long as nothing they refer to changes, pools and daemons by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,18 +15,22 @@ from dovetail.api import kubelets, nodes, pods, scheduler_config, workloads
 from dovetail.api.disruption_budgets import Budgets
 from dovetail.api.live import machines
 from dovetail.api.pod_stream import PodRecord
+from dovetail.api.pod_wire import DAEMONSET, Owner
 from dovetail.api.pods import Shapes, Surroundings
+from dovetail.api.scheduler_config import Service
 from dovetail.api.volumes import Storage
+from dovetail.api.workloads import Belonging
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.nominations import Nominations
 from dovetail.core.errors import BadInput
+from dovetail.core.lifecycle import protection
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
 from dovetail.core.resources import Resources
 from dovetail.core.snapshot import Snapshot
-from dovetail.kube.pod_store import NOMINATED
+from dovetail.kube.pod_store import NOMINATED, PodStore
 from dovetail.kube.store import Key, Store
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -36,6 +40,51 @@ _UNBOUND: Final = frozenset({PodState.PENDING, PodState.WAITING})
 
 #: By node.
 _Room = dict[str, Resources]
+
+
+@dataclass(slots=True)
+class _Together:
+    """Which pods belong together: what services send to, by namespace, and what owners select."""
+
+    services: dict[str, list[Service]] = field(default_factory=dict)
+    selectors: dict[tuple[str, Owner], Belonging] = field(default_factory=dict)
+
+
+class _Newest:
+    """The newest pod of each DaemonSet."""
+
+    def __init__(self, pods: PodStore) -> None:
+        #: Grows whenever one of them is another.
+        self.generation = 0
+        self._held: dict[Key, dict[Key, PodRecord]] = {}
+        self._found: dict[Key, PodRecord | None] = {}
+        for one in pods:
+            self._changed(None, one)
+        pods.listen(self._changed)
+
+    def _changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
+        for one, held in ((old, False), (new, True)):
+            if one is None or one.owner.kind != DAEMONSET:
+                continue
+            daemon = (one.namespace, one.owner.name)
+            pods = self._held.setdefault(daemon, {})
+            newest = self._found.get(daemon)
+            if held:
+                pods[one.key] = one
+            else:
+                pods.pop(one.key, None)
+            if newest is None or newest.key == one.key or (held and one.created >= newest.created):
+                self._found.pop(daemon, None)
+                self.generation += 1
+            if not pods:
+                del self._held[daemon]
+
+    def of(self, namespace: str, name: str) -> PodRecord | None:
+        daemon = (namespace, name)
+        if daemon not in self._found:
+            pods = self._held.get(daemon, {})
+            self._found[daemon] = max(pods.values(), key=lambda one: (one.created, one.name), default=None)
+        return self._found[daemon]
 
 
 class Snapshots:
@@ -48,10 +97,12 @@ class Snapshots:
     ) -> None:
         self._cluster, self._nominations, self._spread = cluster, nominations, spread
         self._moves = Moves() if moves is None else moves
-        self._around: tuple[tuple[int, ...], Surroundings] | None = None
+        self._around: tuple[tuple[int, ...], _Together, Surroundings] | None = None
+        self._together: tuple[tuple[int, ...], _Together] | None = None
         self._shapes: tuple[Surroundings, Shapes] | None = None
         self._pools: tuple[tuple[int, ...], tuple[NodePool, ...]] | None = None
         self._daemons: tuple[tuple[int, ...], tuple[DaemonSet, ...]] | None = None
+        self._newest = _Newest(cluster.pods)
 
     def take(self) -> Snapshot:
         """The cluster now, with planned pods where they were planned to go."""
@@ -78,12 +129,29 @@ class Snapshots:
             one.runtimes,
             one.limit_ranges,
         )
-        seen = tuple(store.generation for store in stores)
-        if self._around is None or self._around[0] != seen:
-            self._around = (seen, self._read_surroundings())
-        return self._around[1]
+        seen, together = tuple(store.generation for store in stores), self._belonging()
+        if self._around is None or self._around[0] != seen or self._around[1] is not together:
+            self._around = (seen, together, self._read_surroundings(together))
+        return self._around[2]
 
-    def _read_surroundings(self) -> Surroundings:
+    def _belonging(self) -> _Together:
+        """Which pods belong together, where default constraints are worked out from that (§4.9); the same object for
+        as long as it says the same: ReplicaSets change all the time, and hardly ever whom they select."""
+        one = self._cluster
+        stores: tuple[Store[Any], ...] = (*(() if one.services is None else (one.services,)), *one.owners.values())
+        seen = tuple(store.generation for store in stores)
+        if self._together is None or self._together[0] != seen:
+            found = _Together()
+            for service in one.services or ():
+                found.services.setdefault(service.key[0], []).append(service.value)
+            for kind, store in one.owners.items():
+                for held in store:
+                    found.selectors[held.key[0], Owner(kind.name, held.key[1], kind.group)] = held.value
+            known = None if self._together is None else self._together[1]
+            self._together = (seen, known if known == found else found)
+        return self._together[1]
+
+    def _read_surroundings(self, together: _Together) -> Surroundings:
         one = self._cluster
         storage = Storage()
         storage.claims.update((held.key, held.value) for held in one.volume_claims)
@@ -96,6 +164,8 @@ class Snapshots:
             runtimes={held.key[1]: held.value for held in one.runtimes},
             limit_ranges={held.key[0]: held.value for held in one.limit_ranges},
             spread=self._spread,
+            services=together.services,
+            selectors=together.selectors,
         )
 
     def shape_of(self, pod: PodRecord) -> Shape:
@@ -139,9 +209,11 @@ class Snapshots:
 
     def daemons(self) -> tuple[DaemonSet, ...]:
         around = self.surroundings()
-        seen = (self._cluster.daemons.generation, id(around))
+        seen = (self._cluster.daemons.generation, id(around), self._newest.generation)
         if self._daemons is None or self._daemons[0] != seen:
-            self._daemons = (seen, tuple(self._read_daemons(around)))
+            found = tuple(self._read_daemons(around))
+            known = None if self._daemons is None else self._daemons[1]
+            self._daemons = (seen, known if known == found else found)
         return self._daemons[1]
 
     def _read_daemons(self, around: Surroundings) -> Iterator[DaemonSet]:
@@ -151,8 +223,9 @@ class Snapshots:
             shape = shapes.daemon(one.draft)
             if shape.problem == pods.NO_DEVICES:
                 continue
-            tolerated = (*shape.tolerations, *workloads.DAEMON_TOLERATIONS)
-            yield DaemonSet(one.owner.name, replace(shape, tolerations=tolerated, problem=None), one.namespace)
+            newest = self._newest.of(one.namespace, one.owner.name)
+            asked = shape if newest is None else shapes.shape(newest.form.draft(self._cluster.drafts))
+            yield workloads.daemon_set(one, shape, asked.requests)
 
     def _namespaces(self) -> Mapping[str, Mapping[str, str]]:
         found = {held.key[1]: {_NAME_LABEL: held.key[1], **held.value} for held in self._cluster.namespaces}
@@ -247,5 +320,6 @@ class Snapshots:
         record = self._cluster.pods.get(pod.name, pod.namespace)
         if record is None:
             return pod
-        wire = record.wire(self._cluster.drafts)
-        return replace(pod, state=PodState.WAITING) if wire.protected or budgets.hold(wire) else pod
+        held = protection.holds(record.rare.do_not_disrupt, record.started, self._cluster.time.now())
+        stays = held or budgets.hold(record.wire(self._cluster.drafts))
+        return replace(pod, state=PodState.WAITING) if stays else pod

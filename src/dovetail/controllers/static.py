@@ -72,7 +72,7 @@ class Static:
         return not record.problem and record.meta.deleting is None and self.cluster.is_ours(record.pool.node_class)
 
     async def _grown(self, record: PoolRecord) -> bool:
-        claim = ordering.ordered(template_of(record), Wanted(), "")
+        claim = ordering.ordered(template_of(record, self.cluster.scope.well_known), Wanted(), "")
         answer = await self.hands.create(Create(claim, f"{record.name}-"))
         if answer is None:
             return False

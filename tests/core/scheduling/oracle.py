@@ -17,6 +17,7 @@ from tests.core.scheduling.worlds import TEAM, TEAMS
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import InstanceType, Offering
 from dovetail.core.nodepools import NodePool
+from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod, PodState, PodTerm, Policy, Shape, Spread
 from dovetail.core.requirements import EMPTY, Requirement, Requirements
 from dovetail.core.resources import NOTHING, Resources
@@ -122,9 +123,16 @@ class Oracle:
                 node.effective_taints,
                 node.allocatable - used - missing,
                 node.hostname,
-                volume_limits=node.volume_limits,
+                volume_limits=self._volume_limits(node),
                 running=tuple(_felt(pod) for pod in staying),
             )
+
+    def _volume_limits(self, node: Node) -> tuple[tuple[str, int], ...]:
+        """The node's own, and its type's for drivers the node does not list."""
+        types = self.problem.catalogs[node.pool].types if node.pool in self.problem.catalogs else {}
+        kind = types.get(node.labels.get(labels.INSTANCE_TYPE, ""))
+        stated = kind.spec.hardware.volume_limits if kind is not None else ()
+        return tuple({**dict(stated), **dict(node.volume_limits)}.items())
 
     def _buyable(self) -> Iterator[Machine]:
         for pool in self.problem.snapshot.pools:

@@ -6,6 +6,7 @@ And what-ifs: the same packing, as if some nodes were leaving.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from tests.builders import hardware, node_class, spec
@@ -412,6 +413,19 @@ def test_a_node_attaches_no_more_volumes_than_it_can() -> None:
     ):
         plan = checked(world((running, *waiting(1, shape(volumes=wanted))), (tight,), types=()))
         assert bool(plan.placed) is fits
+
+
+def test_until_a_driver_has_come_up_on_a_node_its_type_says_how_many_volumes_it_attaches() -> None:
+    """newest §7: a machine on its way has no CSINode yet, and takes no more than its type does all the same."""
+    coming = node("n1")
+    coming = replace(coming, labels=MappingProxyType({**coming.labels, labels.INSTANCE_TYPE: "m4"}), ready=False)
+    pods = tuple(one for name in "abc" for one in waiting(1, shape(volumes=at(attached=(name,))), name))
+    types = (kind("m4", 4, 0.2, volumes=2),)
+    for stated, here in (((), 2), (((DISK, 1),), 1), (((DISK, 2**31 - 1),), 3), ((("other", 1),), 2)):
+        plan = checked(world(pods, (replace(coming, volume_limits=stated),), types=types))
+        assert [len(one.pods) for one in plan.placed] == [here]
+        assert not plan.refused
+    assert len(checked(world(pods, (replace(coming, pool=None),), types=types)).placed[0].pods) == 3
 
 
 def test_a_type_that_attaches_too_few_volumes_is_not_bought() -> None:

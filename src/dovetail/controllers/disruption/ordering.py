@@ -70,7 +70,7 @@ async def ordered(planned: Replacement, about: About, cluster: Cluster, hands: H
     over = pools.exceeded(record, cluster.capacities(record.name))
     if over:
         raise Unordered(f"NodePool {planned.pool}: {over}")
-    answer = await hands.create(_create(record, planned, about))
+    answer = await hands.create(_create(record, planned, about, cluster.scope.well_known))
     if answer is None:
         raise Unordered("nothing is ordered in a dry run")
     cluster.learn_claim(answer, new=True)
@@ -80,11 +80,11 @@ async def ordered(planned: Replacement, about: About, cluster: Cluster, hands: H
     return str(answer["metadata"]["name"])
 
 
-def _create(record: PoolRecord, planned: Replacement, about: About) -> Create:
+def _create(record: PoolRecord, planned: Replacement, about: About, well_known: frozenset[str]) -> Create:
     if planned.claim is None:
-        made = Create(ordering.ordered(template_of(record), Wanted(), ""), f"{record.name}-")
+        made = Create(ordering.ordered(template_of(record, well_known), Wanted(), ""), f"{record.name}-")
     else:
-        made = create_of(record, planned.claim)
+        made = create_of(record, planned.claim, well_known)
     meta = made.claim.meta
     notes = MappingProxyType({**meta.annotations, **about.annotations})
     return replace(made, claim=replace(made.claim, meta=replace(meta, annotations=notes)))

@@ -29,6 +29,8 @@ class Template:
     annotations: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     grace: float | None = None
     expire_after: float | None = None
+    #: The labels that the cloud gives a machine; all others are for us to choose.
+    well_known: frozenset[str] = labels.WELL_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,8 @@ def ordered(template: Template, wanted: Wanted, name: str) -> NodeClaim:
     """The claim to be created. Its finalizer is there from the start: nothing is bought for a claim without."""
     pool = template.pool
     requirements = wanted.requirements or (pool.requirements & pool.label_requirements)
-    chosen = {
-        one.key: next(iter(one.values))
-        for one in requirements
-        if not one.complement and len(one.values) == 1 and one.key not in labels.WELL_KNOWN
-    }
     known = {
-        **chosen,
+        **_chosen(template, requirements),
         **dict(pool.labels),
         labels.NODEPOOL: pool.name,
         pool.node_class.label_key: pool.node_class.name,
@@ -73,6 +70,21 @@ def ordered(template: Template, wanted: Wanted, name: str) -> NodeClaim:
         grace=template.grace,
         expire_after=template.expire_after,
     )
+
+
+def _chosen(template: Template, requirements: Requirements) -> dict[str, str]:
+    """A value for each label that no cloud knows (§3.12): a node without it would not be what its pool asks for, and
+    drift. One that may as well be absent is put on where the pool speaks of it; what only a pod would rather not see
+    stays off, as it was planned."""
+    found = {}
+    for one in requirements:
+        if one.key in labels.WELL_KNOWN or labels.is_restricted(one.key, template.well_known):
+            continue
+        open_ = one.key not in template.well_known and (not one.absent or one.key in template.pool.requirements)
+        value = one.any_value() if open_ else requirements.value(one.key)
+        if value is not None:
+            found[one.key] = value
+    return found
 
 
 def _notes(template: Template, wanted: Wanted) -> dict[str, str]:

@@ -47,7 +47,7 @@ class Acceptor:
     def _attachable(self, bin_: Bin, volumes: Volumes) -> bool:
         if not volumes.attached:
             return True
-        limits = dict(self.board.compiled.table.nodes[bin_.number].volume_limits)
+        limits = self.board.compiled.volume_limits(bin_.number)
         attached = bin_.attached_with(volumes)
         return all(len(attached[driver]) <= limits.get(driver, len(attached[driver])) for driver, _ in volumes.attached)
 

@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
+from dovetail.core import labels
 from dovetail.core.catalog.hardware import Disk
 from dovetail.core.catalog.offerings import InstanceType
+from dovetail.core.nodes import Node
 from dovetail.core.pods import Pod
 from dovetail.core.resources import EPHEMERAL_STORAGE, NOTHING, Resources
 from dovetail.core.scheduling.check_claims import claim_violations, limit_violations, reservation_violations
@@ -91,7 +93,7 @@ def _spot(problem: Problem, spot: Spot) -> Iterator[Violation]:
         yield from _port_clashes(spot.name, spot.coming, spot.staying + spot.going)
     else:
         yield from _room_on_claim(problem, spot)
-    yield from _attachments(spot)
+    yield from _attachments(problem, spot)
 
 
 def _taints(spot: Spot) -> Iterator[Violation]:
@@ -166,10 +168,13 @@ def _port_clashes(name: str, coming: tuple[Pod, ...], beside: tuple[Pod, ...]) -
             yield Violation("ports", f"{one.key} and {other.key} want the same port of {name}")
 
 
-def _attachments(spot: Spot) -> Iterator[Violation]:
-    """Claims of volumes by driver, each counted once, against the node's limit or every type's."""
+def _attachments(problem: Problem, spot: Spot) -> Iterator[Violation]:
+    """Claims of volumes by driver, each counted once, against the node's limit or every type's.
+
+    A node speaks for the drivers it lists, and its type for the others.
+    """
     limits = (
-        [spot.node.volume_limits]
+        [tuple((_limits_of_type(problem, spot.node) | dict(spot.node.volume_limits)).items())]
         if spot.node is not None
         else [launch.instance_type.spec.hardware.volume_limits for launch in spot.launches]
     )
@@ -179,3 +184,11 @@ def _attachments(spot: Spot) -> Iterator[Violation]:
         count = sum(1 for one, _ in attached if one == driver)
         if driver in new and count > limit:
             yield Violation("attachments", f"{spot.name} would hold {count} volumes of {driver}, {limit} may be")
+
+
+def _limits_of_type(problem: Problem, node: Node) -> dict[str, int]:
+    for name, catalog in problem.catalogs.items():
+        for kind in catalog.types.values():
+            if name == node.pool and kind.name == node.labels.get(labels.INSTANCE_TYPE):
+                return dict(kind.spec.hardware.volume_limits)
+    return {}

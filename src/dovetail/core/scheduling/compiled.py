@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 
+from dovetail.core import labels
 from dovetail.core.nodes import Node
 from dovetail.core.pods import Kinship, Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
@@ -184,6 +185,13 @@ class Compiled:
             base = self._levels[name] = Levels(max(1, largest, *amounts))
             base.fill(amounts)
         return base.copy()
+
+    def volume_limits(self, number: int) -> dict[str, int]:
+        """How many volumes a node attaches, by driver; its type speaks for a driver that has not come up there yet."""
+        node = self.table.nodes[number]
+        catalog = self.problem.catalogs.get(node.pool) if node.pool is not None else None
+        kind = catalog.types.get(node.labels.get(labels.INSTANCE_TYPE, "")) if catalog is not None else None
+        return dict(node.volume_limits if kind is None else (*kind.spec.hardware.volume_limits, *node.volume_limits))
 
     def usage_without(self, without: int) -> dict[str, Resources]:
         """What the nodes of each pool have together if some leave."""
