@@ -93,6 +93,20 @@ def test_a_pod_that_comes_while_the_second_look_is_due_saves_its_node():
     run(scenario())
 
 
+def test_a_pool_that_is_not_ready_still_gives_up_what_nobody_uses():
+    async def scenario() -> None:
+        async with Live(pool=eager()) as live:
+            live.pods(1)
+            await up(live, 1)
+            live.delete(kinds.KWOK_NODE_CLASSES, "default")
+            pool = live.node()["metadata"]["labels"]["karpenter.sh/nodepool"]
+            await live.until(lambda: not is_true(live.get(kinds.NODE_POOLS, pool), "Ready"))
+            scale(live, 0)
+            await live.until(lambda: not live.claims() and not live.nodes(), 120)
+
+    run(scenario())
+
+
 def test_two_nodes_that_are_half_empty_become_one():
     async def scenario() -> None:
         async with Live(pool=eager()) as live:

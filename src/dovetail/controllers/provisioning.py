@@ -160,14 +160,18 @@ class Provisioner:
         return Problem(snapshot, self.catalogs_of(snapshot.pools), self.options)
 
     def catalogs_of(self, every: Iterable[NodePool]) -> dict[str, Catalog]:
-        """What each pool may buy; one whose cloud does not say buys nothing, and the others go on."""
+        """What each pool may buy; one whose cloud does not say buys nothing, and the others go on.
+
+        One that is not ready buys nothing either, but what it has can be judged, and given up.
+        """
         now, found = self.now(), {}
         for one in every:
-            if one.ready and one.problem is None:
+            if one.problem is None:
                 try:
                     found[one.name] = self.catalogs.catalog(one, now)
                 except CloudError as failed:
-                    self.failed(f"catalog of NodePool {one.name}", failed)
+                    if one.ready:
+                        self.failed(f"catalog of NodePool {one.name}", failed)
         return found
 
     def _unknown_launches(self) -> bool:

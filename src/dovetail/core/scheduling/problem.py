@@ -129,7 +129,9 @@ class Plan:
 
 def barren(problem: Problem) -> tuple[NodePool, ...]:
     """Pools whose requirements leave nothing of what is for sale, whatever pods ask for."""
-    return tuple(one for one in problem.snapshot.pools if one.replicas is None and _is_barren(one, problem))
+    return tuple(
+        one for one in problem.snapshot.pools if one.ready and one.replicas is None and _is_barren(one, problem)
+    )
 
 
 def _is_barren(pool: NodePool, problem: Problem) -> bool:
