@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +29,8 @@ EVIDENCE = "control-plane-version"
 ABSENT = "no real control plane here"
 LOGS = Path(__file__).resolve().parents[1] / "build" / "control-plane"
 
+#: What this process has started.
+STARTED: list[ControlPlane] = []
 USED = pytest.StashKey[set[str]]()
 SKIPPED = pytest.StashKey[list[str]]()
 
@@ -51,6 +53,7 @@ def shared_control_plane() -> Iterator[ControlPlane]:
         control_plane = ControlPlane(find(os.environ), logs=_log_directory()).start()
     except NoControlPlane as reason:
         _absent(reason)
+    STARTED.append(control_plane)
     yield control_plane
     control_plane.stop()
 
@@ -63,12 +66,29 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]
         plane = ControlPlane(find(os.environ), logs=tmp_path_factory.mktemp("upstream")).start()
     except NoControlPlane as reason:
         _absent(reason)
+    STARTED.append(plane)
     try:
         plane.start_cluster_api(manager)
         yield plane
         assert plane.fallen() == []
     finally:
         plane.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """A worker that has done all of a group never comes back to it; what runs on would take others' time."""
+    yield
+    group = _group(item)
+    grouped = group is not None and getattr(item.config.option, "loadgroup", False)
+    if grouped and (nextitem is None or _group(nextitem) != group):
+        while STARTED:
+            STARTED.pop().stop()
+
+
+def _group(item: pytest.Item) -> object:
+    marked = item.get_closest_marker("xdist_group")
+    return marked.args[0] if marked is not None else None
 
 
 def _absent(reason: NoControlPlane) -> NoReturn:
