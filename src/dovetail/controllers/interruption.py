@@ -59,7 +59,8 @@ class Interruptions:
             gone = interruption.shortage(claim, notice.kind)
             if gone is not None:
                 self.catalogs.mark(gone, self.now())
-            step = interruption.interrupted(claim, notice.kind, notice.ends)
+            nodes = self.cluster.nodes_of(notice.provider_id)
+            step = interruption.interrupted(claim, notice.kind, notice.ends, nodes)
             waits = bool(step.effects) and notice.kind not in interruption.FORCEFUL
             taken = waits and await self.taken_over(claim.name, Warned(notice.kind, notice.ends))
             if taken or notice.kind == interruption.REBALANCE:

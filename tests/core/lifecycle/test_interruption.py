@@ -11,7 +11,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.effects import Count, Delete, SaveClaim, Say
 from dovetail.core.lifecycle import interruption
-from dovetail.core.nodeclaims import TERMINATION_TIME, Meta, NodeClaim
+from dovetail.core.nodeclaims import TERMINATION_TIME, Meta, NodeClaim, NodeObject
 from dovetail.core.nodepools import NodeClassRef
 
 TOLD = {labels.INSTANCE_TYPE: "m5.large", labels.ZONE: "a", labels.CAPACITY_TYPE: "spot", labels.NODEPOOL: "general"}
@@ -32,6 +32,18 @@ def test_the_claim_of_an_interrupted_machine_leaves_and_people_are_told() -> Non
     assert delete.ref.uid == "u"
     assert isinstance(count, Count)
     assert count.labels["reason"] == "spot_interrupted"
+
+
+def test_people_who_look_at_the_node_are_told_as_well() -> None:
+    node = NodeObject(Meta("general-1", uid="n"))
+    told = [
+        one
+        for one in interruption.interrupted(CLAIM, interruption.SPOT, None, (node,)).effects
+        if isinstance(one, Say) and one.about.kind == "Node"
+    ]
+    assert {one.about.uid for one in told} == {"n"}
+    assert [one.reason for one in told] == ["SpotInterrupted", "TerminatingOnInterruption"]
+    assert told[1].message == "Interruption triggered termination for the Node"
 
 
 def test_that_a_machine_may_be_taken_away_some_day_is_no_warning_and_ends_nothing_by_itself() -> None:

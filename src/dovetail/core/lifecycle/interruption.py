@@ -6,7 +6,7 @@ not bought again for a while.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -15,7 +15,7 @@ from dovetail.core import labels, timestamps
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.effects import Count, Delete, Effect, Ref, SaveClaim, Say, Step
 from dovetail.core.lifecycle import reasons
-from dovetail.core.nodeclaims import TERMINATION_TIME, NodeClaim
+from dovetail.core.nodeclaims import TERMINATION_TIME, NodeClaim, NodeObject
 
 SPOT: Final = "spot_interrupted"
 #: The cloud thinks that it may take the machine away before long; nothing has to happen at once.
@@ -59,17 +59,14 @@ EVENTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 
 
-def interrupted(claim: NodeClaim, kind: str, ends: float | None) -> Step:
-    """End the claim of a machine that will be taken away."""
+def interrupted(claim: NodeClaim, kind: str, ends: float | None, nodes: Iterable[NodeObject] = ()) -> Step:
+    """End the claim of a machine that will be taken away. People are told on the claim, and on its nodes."""
     if claim.is_deleting:
         return Step()
     ref = Ref("NodeClaim", claim.name, claim.meta.uid)
-    event, message = EVENTS.get(kind, (_TERMINATING, "The cloud will take this machine away"))
-    when = f" (until {timestamps.text(ends)})" if ends is not None else ""
-    ends_now = () if kind == REBALANCE or event == _TERMINATING else (_terminating(claim, ref),)
     effects: list[Effect] = [
-        Say(ref, event, f"{message}{when}", warning=kind != REBALANCE, dedupe=(claim.name,)),
-        *ends_now,
+        *_told(ref, kind, ends),
+        *(said for one in nodes for said in _told(Ref("Node", one.name, one.meta.uid), kind, ends)),
         *((SaveClaim(claim, _by(claim, ends)),) if kind in FORCEFUL and ends is not None else ()),
         Delete(ref),
         Count("nodeclaims_disrupted_total", reasons.disrupted(claim, kind)),
@@ -77,10 +74,14 @@ def interrupted(claim: NodeClaim, kind: str, ends: float | None) -> Step:
     return Step(tuple(effects))
 
 
-def _terminating(claim: NodeClaim, ref: Ref) -> Say:
-    """Beside what the cloud said, what follows from it."""
-    said = "Interruption triggered termination for the NodeClaim"
-    return Say(ref, _TERMINATING, said, warning=True, dedupe=(claim.name,))
+def _told(about: Ref, kind: str, ends: float | None) -> Iterator[Say]:
+    """What the cloud said, and beside it what follows from that."""
+    event, message = EVENTS.get(kind, (_TERMINATING, "The cloud will take this machine away"))
+    when = f" (until {timestamps.text(ends)})" if ends is not None else ""
+    yield Say(about, event, f"{message}{when}", warning=kind != REBALANCE, dedupe=(about.kind, about.name))
+    if kind != REBALANCE and event != _TERMINATING:
+        follows = f"Interruption triggered termination for the {about.kind}"
+        yield Say(about, _TERMINATING, follows, warning=True, dedupe=(about.kind, about.name))
 
 
 def _by(claim: NodeClaim, deadline: float) -> NodeClaim:
