@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.core.lifecycle.claims import CLASS, claim, meta
 
+from dovetail.controllers.cluster import Scope
 from dovetail.controllers.pools import Pools
 from dovetail.controllers.static import Static
 from dovetail.core.conditions import Condition, Status
@@ -47,6 +48,7 @@ def kept(record: PoolRecord, *claims: NodeClaim) -> Hands:
         is_ours=lambda ref: ref == CLASS,
         nodes_of=lambda provider: (),
         learn_claim=lambda answer, new: None,
+        scope=Scope(()),
     )
     pods: Any = SimpleNamespace(on=lambda node: (), eviction_cost=lambda node: 0.0)
     hired: Any = hands

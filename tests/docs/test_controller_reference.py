@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dovetail.controllers import shifting
+from dovetail.controllers import provisioning, shifting
 from dovetail.core import nodeclaims
 from dovetail.core.disruption import drift_checks, rebooting
 from dovetail.core.disruption.reasons import Reason
@@ -51,7 +51,7 @@ def calls(name: str, place: int) -> set[str]:
 def test_every_event_is_described_and_none_is_made_up():
     told = calls("Say", 1) | {event for event, _ in interruption.EVENTS.values()} | {rebooting.FAILED}
     told |= {event for code in Code if (event := Refusal(code, "").event) is not None}
-    told |= {shifting.ACTIVE, shifting.CLEARED}
+    told |= {shifting.ACTIVE, shifting.CLEARED, provisioning.NOTHING_LEFT}
     assert column("Events", 0) == told | {"TerminatingOnInterruption", "Finalized"}
 
 

@@ -273,7 +273,7 @@ def test_a_buffer_keeps_the_node_it_is_kept_free_on():
             live.put(kinds.CAPACITY_BUFFERS, {"metadata": {"name": "spare"}, "spec": buffer})
             await live.until(lambda: len(live.ready()) == 1)
             await live.until(lambda: live.events("Unconsolidatable"), 90)
-            assert told(live, "Unconsolidatable") == {"Node is kept free for 1 pod of a CapacityBuffer"}
+            assert told(live, "Unconsolidatable") == {f'Node "{live.node()["metadata"]["name"]}" has buffer pods'}
             await live.settle(60)
             assert len(live.claims()) == 1
             live.delete(kinds.CAPACITY_BUFFERS, "spare")

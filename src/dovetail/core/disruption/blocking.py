@@ -39,9 +39,8 @@ def _held(one: Candidate, group: Group, found: Command | Refusal) -> Refusal:
     if isinstance(found, Command):
         worth = found.saved
         without = "it" if len(pods) == 1 else "them"
-        lost = f"; without {without} this node is worth {money(worth)}/h"
-        text = f"{counted(len(pods), 'pod')}: {reasons}{lost}"
-        return Refusal(one.held[0].code, text, pods, worth, f"{one.held[0].said}{lost}")
+        text = f"{counted(len(pods), 'pod')}: {reasons}; without {without} this node is worth {money(worth)}/h"
+        return Refusal(one.held[0].code, text, pods, worth, one.held[0].said)
     # Were they free to go, something else would still be in the way: then nothing is lost by them alone.
     more = tuple(key for key in _in_the_way(group) if key not in pods)
     text = f"{counted(len(pods), 'pod')}: {reasons}; besides, {found.text[:1].lower()}{found.text[1:]}"

@@ -178,7 +178,7 @@ class Refusal:
     text: str
     pods: tuple[str, ...] = ()
     nanodollars: int = 0
-    #: What the event says, to the letter, where people and alerts look for the peer's words.
+    #: What the event begins with, to the letter, where people and alerts look for the peer's words.
     said: str = ""
 
     def __str__(self) -> str:
@@ -193,8 +193,11 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """What the event says."""
-        return self.said or f"{self.text[:1].upper()}{self.text[1:]}"
+        """What the event says: the peer's words where it has some, and which pods it is about in ours."""
+        own = f"{self.text[:1].upper()}{self.text[1:]}"
+        if not self.said or own.startswith(self.said):
+            return own
+        return f"{self.said}; {self.text}" if self.pods else self.said
 
     @property
     def quiet_seconds(self) -> float:

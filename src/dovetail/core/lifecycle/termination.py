@@ -169,8 +169,10 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
         known = _put(claim, waiting, now)
         return Step((*before, *_saved(leaving, known), _awaiting(leaving.node, blocking)), POLL_SECONDS)
     else:
-        elapsed = "TerminationGracePeriodElapsed"
-        known = _put(claim, Condition(VOLUMES_DETACHED, Status.FALSE, elapsed, elapsed), now)
+        over = Condition(
+            VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "TerminationGracePeriodElapsed"
+        )
+        known = _put(claim, over, now)
     return Step((*before, *_saved(leaving, known), Terminate(known, leaving.node)))
 
 
