@@ -21,7 +21,7 @@ from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Answer
 
 #: As many as the life has, rounded up; `test_every_boundary_is_tried` keeps it honest.
-BOUNDARIES = 24
+BOUNDARIES = 26
 #: From here on everything may be over before anybody notices that the process is dead.
 END = 16
 _READS = ("Describe", "Get", "List", "Receive")
