@@ -72,7 +72,7 @@ def test_a_pod_that_asks_for_time_is_told_when_it_begins_and_when_it_is_over():
             assert not told(live, "Pod", "DoNotDisruptGracePeriodElapsed")
             await live.until(lambda: told(live, "Pod", "DoNotDisruptGracePeriodElapsed"), 700)
             (odd,) = told(live, "Pod", "InvalidDoNotDisruptAnnotation")
-            assert "'soon' is ignored" in odd
+            assert "'soon' is neither true nor a duration above zero, ignoring annotation" in odd
             assert all("forever" not in one["involvedObject"]["name"] for one in live.events("DoNotDisruptUntil"))
             await live.restart()
             await live.settle(30)
