@@ -29,6 +29,7 @@ from dovetail.api.kinds import (
     MACHINE_SETS,
     MACHINES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     SECRETS,
     VOLUME_ATTACHMENTS,
@@ -95,6 +96,8 @@ def _of_core(cloud: str) -> tuple[Permission, ...]:
         _on(("list",), PODS),
         _on(("create",), PODS, part="eviction"),
         _on(("list",), VOLUME_ATTACHMENTS),
+        # whose volumes they are, of pods that stay while others leave
+        _on(("get",), PERSISTENT_VOLUME_CLAIMS),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dovetail.api import kinds
@@ -11,17 +12,42 @@ from dovetail.core.errors import BadInput
 from dovetail.core.machines import draining
 from dovetail.core.machines.draining import Pod
 from dovetail.kube.client import Client
+from dovetail.kube.errors import NotFound
 
 _MIRROR = "kubernetes.io/config.mirror"
 
 
 async def on_node(client: Client, node: str) -> tuple[tuple[Pod, ...], tuple[str, ...]]:
-    """Its pods, and the volumes attached to it."""
+    """Its pods, and the volumes attached to it that none of those who stay holds."""
     found = await client.list(kinds.PODS, fields=f"spec.nodeName={node}")
     attached = await client.list(kinds.VOLUME_ATTACHMENTS)
-    pods = tuple(_pod(one) for one in found.items)
-    volumes = (one["spec"].get("source", {}).get("persistentVolumeName") for one in attached.items if _is_on(one, node))
-    return pods, tuple(sorted(str(one) for one in volumes if one))
+    pods = {_pod(one): one for one in found.items}
+    named = (one["spec"].get("source", {}).get("persistentVolumeName") for one in attached.items if _is_on(one, node))
+    volumes = {str(one) for one in named if one}
+    if volumes:
+        volumes -= await _held(client, [wire for pod, wire in pods.items() if draining.stays(pod)])
+    return tuple(pods), tuple(sorted(volumes))
+
+
+async def _held(client: Client, pods: list[dict[str, Any]]) -> set[str]:
+    """The volumes of some pods."""
+    found = set()
+    for namespace, name in sorted({claim for one in pods for claim in _claims(one)}):
+        try:
+            claim = await client.get(kinds.PERSISTENT_VOLUME_CLAIMS, name, namespace)
+        except NotFound:
+            continue
+        found.add(str((claim.get("spec") or {}).get("volumeName")))
+    return found
+
+
+def _claims(pod: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    about = pod["metadata"]
+    for one in (pod.get("spec") or {}).get("volumes") or ():
+        if "persistentVolumeClaim" in one:
+            yield about.get("namespace", ""), one["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in one:
+            yield about.get("namespace", ""), f"{about['name']}-{one['name']}"
 
 
 def _is_on(attachment: dict[str, Any], node: str) -> bool:

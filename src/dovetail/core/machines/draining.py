@@ -71,8 +71,11 @@ def judged(pods: Iterable[Pod], silent: bool, now: float) -> Draining:
 def _counts(pod: Pod, silent: bool, now: float) -> bool:
     if silent and pod.deleting is not None and now - pod.deleting > SILENT_SECONDS:
         return False
-    if pod.daemon and not pod.finished:
-        return False
     if pod.manner is Manner.WAIT and pod.finished:
         return False
-    return not (pod.mirror or pod.manner is Manner.SKIP)
+    return not stays(pod)
+
+
+def stays(pod: Pod) -> bool:
+    """Whether it is there as long as its Node is."""
+    return pod.mirror or pod.manner is Manner.SKIP or (pod.daemon and not pod.finished)
