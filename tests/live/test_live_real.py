@@ -111,9 +111,10 @@ def _provided(real: Real) -> set[str]:
 def test_killed_and_started_again_it_takes_over_and_buys_nothing_twice(real: Real):
     real.pods("fourth", 6, cpu="30")
     real.until(lambda: len(real.all(kinds.PODS, "?labelSelector=app%3Dfourth")) == 6)
+    before = real.lease()["holderIdentity"]
     real.end(signal.SIGKILL)
     real.start()
-    real.until(lambda: real.ready)
+    real.until(lambda: real.lease()["holderIdentity"] not in ("", before))
     real.until(lambda: len(real.running("fourth")) == 6)
     real.until(lambda: {one["status"].get("providerID") for one in real.claims()} == _provided(real))
 
