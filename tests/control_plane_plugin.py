@@ -52,7 +52,7 @@ def shared_control_plane() -> Iterator[ControlPlane]:
     try:
         control_plane = ControlPlane(find(os.environ), logs=_log_directory()).start()
     except NoControlPlane as reason:
-        _absent(reason)
+        absent(reason)
     STARTED.append(control_plane)
     yield control_plane
     control_plane.stop()
@@ -65,7 +65,7 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]
         manager = find_cluster_api(os.environ)
         plane = ControlPlane(find(os.environ), logs=tmp_path_factory.mktemp("upstream")).start()
     except NoControlPlane as reason:
-        _absent(reason)
+        absent(reason)
     STARTED.append(plane)
     try:
         plane.start_cluster_api(manager)
@@ -91,7 +91,8 @@ def _group(item: pytest.Item) -> object:
     return marked.args[0] if marked is not None else None
 
 
-def _absent(reason: NoControlPlane) -> NoReturn:
+def absent(reason: NoControlPlane) -> NoReturn:
+    """Skip, or fail where it must be there."""
     if required():
         pytest.fail(f"{ABSENT}, and {REQUIRE} is set: {reason}", pytrace=False)
     pytest.skip(f"{ABSENT}: {reason}")

@@ -115,7 +115,8 @@ class Story:
         self.say(f"{len(after.machines)} machines are left, at {figures.money(after.nanodollars)}/h.")
         held = self.world.told("DisruptionBlocked")
         # The event begins with the words people know from Karpenter; what it would take comes after them.
-        self.say(f"Why not fewer? {held[0].partition('; ')[2] if held else 'nobody says'}.")
+        why = (held[0].partition("; ")[2] or held[0]) if held else "nobody says"
+        self.say(f"Why not fewer? {why}.")
         await self._reading()
         self.type("kubectl scale deployment web db --replicas 0")
         for one in ("web", "db"):
