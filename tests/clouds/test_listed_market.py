@@ -142,7 +142,7 @@ def test_reservations_of_a_type_and_zone_are_one_row_beside_the_others(aws: List
     assert ids is not None
     assert ids.values == {"cr-1", "cr-2"}
     assert one.requirements.value(aws_labels.ZONE_ID) == "use1-az2"
-    assert aws_labels.RESERVATION_TYPE not in one.requirements
+    assert not one.requirements.mentions(aws_labels.RESERVATION_TYPE)
     assert len(market.offerings(pool())["m5.large"]) == len(aws.offerings["m5.large"]) + 2
     assert market.offerings(pool())["m5.xlarge"] is aws.offerings["m5.xlarge"]
 

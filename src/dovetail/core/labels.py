@@ -72,7 +72,7 @@ class Dialect:
         return spellings.get(value, value) if spellings else value
 
 
-KUBERNETES: Final = Dialect()
+KUBERNETES: Final[Dialect] = Dialect()
 
 
 def is_restricted(key: str, well_known: frozenset[str] = WELL_KNOWN) -> bool:

@@ -317,7 +317,7 @@ class Requirements:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def __contains__(self, key: object) -> bool:
+    def mentions(self, key: str) -> bool:
         return key in self._by_key
 
     def keys(self) -> Iterable[str]:

@@ -187,7 +187,7 @@ def test_matching_is_strict_compatibility_with_pool_and_type_and_then_each_row(
     pool_labels = pool(labelled=labelled).label_requirements
     expected = {}
     for one in types:
-        node = Requirements(each for each in pool_labels & one.requirements if each.key in wanted)
+        node = Requirements(each for each in pool_labels & one.requirements if wanted.mentions(each.key))
         if node.compatible(wanted):
             rows = frozenset(n for n, r in enumerate(one.offerings) if r.requirements.intersects(wanted))
             if rows:

@@ -27,7 +27,7 @@ def fillings(draw: st.DrawFn) -> tuple[int, dict[int, int], list[tuple[int, int]
 
 
 def filled(largest: int, begun: dict[int, int], later: list[tuple[int, int]]) -> tuple[Levels, dict[int, int]]:
-    levels, now = Levels(largest), dict(begun)
+    levels, now = Levels.up_to(largest), dict(begun)
     levels.fill(list(begun.values()))
     for number, amount in later:
         put(levels, number, now, amount)
@@ -81,7 +81,7 @@ def test_a_copy_goes_its_own_way(world: tuple[int, dict[int, int], list[tuple[in
 @given(most, st.lists(st.integers(0, 16), max_size=20))
 def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[int]) -> None:
     amounts = {number: largest * share // 16 for number, share in enumerate(shares)}
-    at_once, one_by_one = Levels(largest), Levels(largest)
+    at_once, one_by_one = Levels.up_to(largest), Levels.up_to(largest)
     at_once.fill(list(amounts.values()))
     for number, amount in amounts.items():
         one_by_one.enter(1 << number, amount)
@@ -91,7 +91,7 @@ def test_filling_at_once_is_the_same_as_one_by_one(largest: int, shares: list[in
 
 @given(most, st.integers(0, 16), st.sets(st.integers(0, 40)))
 def test_bins_with_the_same_room_may_be_entered_together(largest: int, share: int, numbers: set[int]) -> None:
-    together, one_by_one = Levels(largest), Levels(largest)
+    together, one_by_one = Levels.up_to(largest), Levels.up_to(largest)
     amount = largest * share // 16
     together.enter(sum(1 << number for number in numbers), amount)
     for number in numbers:

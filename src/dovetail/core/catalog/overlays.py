@@ -64,10 +64,10 @@ def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[Insta
     its type or by the row it is bought by (strictly: a key nobody defines does not match).
     """
     wanted = overlay.requirements
-    of_pool = Requirements(one for one in wanted if one.key in pool_labels)
+    of_pool = Requirements(one for one in wanted if pool_labels.mentions(one.key))
     if not pool_labels.compatible(of_pool):
         return {}
-    shared = Requirements(one for one in pool_labels if one.key in wanted)
+    shared = Requirements(one for one in pool_labels if wanted.mentions(one.key))
     of_type = wanted if not len(shared) else wanted.without(*(one.key for one in of_pool))
     found: dict[str, frozenset[int]] = {}
     # Thousands of rows share a dozen label sets, so each set is judged once.
@@ -82,11 +82,11 @@ def match(overlay: NodeOverlay, pool_labels: Requirements, types: Iterable[Insta
     for one in types:
         if not one.requirements.intersects(of_type) or not one.requirements.intersects(shared):
             continue
-        open_keys = [each.key for each in of_type if each.key not in one.requirements and not each.absent]
+        open_keys = [each.key for each in of_type if not one.requirements.mentions(each.key) and not each.absent]
         rows = frozenset(
             position
             for position, row in enumerate(one.offerings)
-            if suits(row.requirements) and (not open_keys or all(key in row.requirements for key in open_keys))
+            if suits(row.requirements) and (not open_keys or all(row.requirements.mentions(key) for key in open_keys))
         )
         if rows:
             found[one.name] = rows

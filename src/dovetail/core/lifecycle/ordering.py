@@ -80,7 +80,7 @@ def _chosen(template: Template, requirements: Requirements) -> dict[str, str]:
     for one in requirements:
         if one.key in labels.WELL_KNOWN or labels.is_restricted(one.key, template.well_known):
             continue
-        open_ = one.key not in template.well_known and (not one.absent or one.key in template.pool.requirements)
+        open_ = one.key not in template.well_known and (not one.absent or template.pool.requirements.mentions(one.key))
         value = one.any_value() if open_ else requirements.value(one.key)
         if value is not None:
             found[one.key] = value

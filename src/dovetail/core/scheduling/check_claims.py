@@ -85,7 +85,7 @@ def _requirements(problem: Problem, spot: Spot, claim: Claim) -> Iterator[Violat
         yield Violation("wider-than-pool", f"{claim.name} is less strict than its pool in {loose[0]}")
     if not template.compatible(said, problem.options.well_known | {labels.HOSTNAME} | _reservation_keys(said)):
         yield Violation("foreign-key", f"{claim.name} requires a label its pool says nothing of: {said}")
-    if labels.HOSTNAME in said:
+    if said.mentions(labels.HOSTNAME):
         yield Violation("hostname", f"{claim.name} requires a hostname")
     names, types = said.get(labels.INSTANCE_TYPE), frozenset(kind.name for kind in claim.types)
     if names is None or names.complement or names.absent or names.values != types:

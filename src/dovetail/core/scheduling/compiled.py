@@ -182,7 +182,7 @@ class Compiled:
         if base is None:
             amounts = self.table.column(name)
             largest = max((index.largest(name, index.all_types) for index in self.indexes), default=0)
-            base = self._levels[name] = Levels(max(1, largest, *amounts))
+            base = self._levels[name] = Levels.up_to(max(1, largest, *amounts))
             base.fill(amounts)
         return base.copy()
 

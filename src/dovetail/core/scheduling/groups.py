@@ -58,9 +58,18 @@ class GroupKey:
     max_skew: int = 0
     min_domains: int | None = None
     node_filter: NodeFilter = EVERY_NODE
+    is_host: bool = field(init=False, compare=False, repr=False)
+    #: How many pods that the group counts may share a node: the hostname's minimum is always zero.
+    per_host: int | None = field(init=False, compare=False, repr=False)
+    #: Whether its filter lets every node and claim through.
+    everywhere: bool = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        shared = None if self.kind is Kind.NEAR else self.max_skew if self.kind is Kind.SPREAD else 1
+        object.__setattr__(self, "is_host", self.key == labels.HOSTNAME)
+        object.__setattr__(self, "per_host", shared)
+        object.__setattr__(self, "everywhere", self.node_filter.lets_all_through)
         # Looked up all the time, so hashed once; the filter is left to equality.
         parts = (self.kind.value, self.key, self.namespaces, self.selector, self.max_skew)
         object.__setattr__(self, "_hash", hash(parts))
@@ -92,17 +101,13 @@ class Group:
         "per_host",
     )
 
-    def __init__(self, key: GroupKey) -> None:
+    def __init__(self, key: GroupKey, passes: dict[object, int]) -> None:
         self.key = key
         #: Its place among the groups of a plan.
         self.number = 0
-        self.is_host = key.key == labels.HOSTNAME
-        #: How many pods that the group counts may share a node: the hostname's minimum is always zero.
-        self.per_host: int | None = None
-        if key.kind is not Kind.NEAR:
-            self.per_host = key.max_skew if key.kind is Kind.SPREAD else 1
-        #: Whether its filter lets every node and claim through.
-        self.everywhere = key.node_filter.lets_all_through
+        self.is_host = key.is_host
+        self.per_host = key.per_host
+        self.everywhere = key.everywhere
         #: Pods per domain; for the hostname unused.
         self.counts: dict[str, int] = {}
         #: The domains a spread looks at.
@@ -111,17 +116,14 @@ class Group:
         self.by_bin: dict[int, int] = {}
         self.occupied = 0
         #: Which label states, and which nodes, its filter was found to let through.
-        self.passes: dict[object, int] = {}
+        self.passes = passes
         #: By a number of pods, the bins that hold more than that, once somebody has asked.
         self._crowded: dict[int, int] = {}
 
     def copy(self) -> Group:
         """A scratch copy for one what-if: it has counts of its own, and shares what does not change."""
-        twin = Group.__new__(Group)
-        twin.number = self.number
-        twin.key, twin.is_host, twin.per_host, twin.everywhere = self.key, self.is_host, self.per_host, self.everywhere
-        twin.eligible, twin.passes, twin.occupied = self.eligible, self.passes, self.occupied
-        twin.counts, twin.by_bin, twin._crowded = self.counts, self.by_bin, self._crowded
+        twin = Group(self.key, self.passes)
+        twin.number, twin.eligible, twin.occupied = self.number, self.eligible, self.occupied
         if self.is_host:
             twin.by_bin, twin._crowded = self.by_bin.copy(), self._crowded.copy()
         else:

@@ -27,25 +27,28 @@ _BLOCK_BITS: Final = 3
 class Levels:
     __slots__ = ("_bounds", "_exactly", "_from", "_top", "plenty", "roomy")
 
-    def __init__(self, most: int) -> None:
-        """`most` is the largest amount that occurs."""
+    def __init__(self, plenty: int, bounds: tuple[int, ...], exactly: list[int], above: list[int], roomy: int) -> None:
         #: An amount from which on a bin is roomy: that of the top level, or a little more.
-        self.plenty = max(1, most // 4)
+        self.plenty = plenty
         #: The least amount of each level, up to the top one.
-        self._bounds = _bounds(most, self.plenty)
-        self._top = len(self._bounds) - 1
-        self._exactly = [0] * self._top
+        self._bounds = bounds
+        self._top = len(bounds) - 1
+        self._exactly = exactly
         #: By block, the bins at its first level or above that are not roomy; and nothing above the last.
-        self._from = [0] * (((self._top - 1) >> _BLOCK_BITS) + 2)
+        self._from = above
         #: The bins in the top quarter.
-        self.roomy = 0
+        self.roomy = roomy
+
+    @classmethod
+    def up_to(cls, most: int) -> Levels:
+        """Without bins yet; `most` is the largest amount that occurs."""
+        plenty = max(1, most // 4)
+        bounds = _bounds(most, plenty)
+        top = len(bounds) - 1
+        return cls(plenty, bounds, [0] * top, [0] * (((top - 1) >> _BLOCK_BITS) + 2), 0)
 
     def copy(self) -> Levels:
-        twin = Levels.__new__(Levels)
-        twin.plenty, twin._bounds, twin._top, twin.roomy = self.plenty, self._bounds, self._top, self.roomy
-        twin._exactly = self._exactly.copy()
-        twin._from = self._from.copy()
-        return twin
+        return Levels(self.plenty, self._bounds, self._exactly.copy(), self._from.copy(), self.roomy)
 
     def fill(self, amounts: Sequence[int]) -> None:
         """Enter many bins at once, from the first."""

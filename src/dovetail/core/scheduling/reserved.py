@@ -102,7 +102,7 @@ class ReservedRows:
         bits = having = 0
         for number, slot in enumerate(self.slots):
             mine = slot.types & types
-            if mine and any(key in labels for key in slot.naming):
+            if mine and any(labels.mentions(key) for key in slot.naming):
                 mine = _named(slot, labels, mine, well_known)
             elif mine and not labels.compatible(slot.sample, well_known):
                 mine = 0

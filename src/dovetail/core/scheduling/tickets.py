@@ -58,11 +58,8 @@ class Ticket:
 
     def for_shape(self, shape: Shape, demands: Demands) -> Ticket:
         """The ticket of another shape of the same family: other demands, the same bonds."""
-        twin = Ticket.__new__(Ticket)
-        twin.shape, twin.demands, twin.bonds = shape, demands, self.bonds
-        twin.ask, twin.narrows, twin.plain = self.ask, self.narrows, self.plain
-        twin.nodes, twin.pools = self.nodes, self.pools
-        twin.dead, twin.too_small, twin.hopeless, twin.quotas = 0, None, False, None
+        twin = Ticket(shape, self.ask, self.nodes, self.pools)
+        twin.demands, twin.bonds = demands, self.bonds
         return twin
 
     def bury(self) -> None:

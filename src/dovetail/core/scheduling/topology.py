@@ -162,7 +162,7 @@ class Topology:
         return group
 
     def _counted(self, key: GroupKey) -> Group:
-        group = Group(key)
+        group = Group(key, {})
         tally: dict[int, int] = {}
         counted = self._bound_counted(key) if self._table.bound else ()
         passing = self._table.passing(key.node_filter) & self._table.open if counted else 0
