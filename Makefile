@@ -8,13 +8,15 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 # Three workers have a control plane each, and two of those wait much; the rest is work for two cores all the time.
 PYTEST  ?= $(BIN)/python -m pytest -n 4 --dist loadgroup
+# Where there is a C compiler, the planner is measured as it is shipped: compiled.
+WITH_COMPILED = PYTHONPATH="$$($(BIN)/python -m tools.compiled --if-possible)"
 SEED    := $(or $(SEED),$(shell date +%s))
 
 # Tests start Python hundreds of times: what is compiled once must be found the next time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-plan check test test-fast test-random dist audit lint types contracts docs format bench data manifests control-plane soak coverage mutants clean
+.PHONY: help demo demo-plan check test test-fast test-random test-compiled dist audit lint types contracts docs format bench data manifests control-plane soak coverage mutants clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -47,6 +49,9 @@ test-random: $(READY)  ## the whole suite in a random order; SEED=… brings an 
 	@$(BIN)/python -m tools.control_plane build --if-possible
 	$(PYTEST) --shuffle $(SEED) --hypothesis-seed $(SEED)
 
+test-compiled: $(READY)  ## the planner compiled as DOVETAIL_COMPILE=1 ships it, and the tests of the core on it
+	$(WITH_COMPILED) $(PYTEST) -n 2 tests/core
+
 dist: $(READY)  ## wheel and sdist in dist/, a bill of materials beside the wheel, licences audited
 	@rm -rf dist
 	@$(BIN)/python -m tools.sbom licences >/dev/null
@@ -77,10 +82,10 @@ format: $(READY)  ## put the code in shape
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## all benchmarks, then docs/reference/performance.md
-	$(BIN)/python -m bench
+	$(WITH_COMPILED) $(BIN)/python -m bench
 
 bench-%: $(READY)  ## one benchmark by name, e.g. bench-catalog
-	$(BIN)/python -m bench $*
+	$(WITH_COMPILED) $(BIN)/python -m bench $*
 
 data: $(READY)  ## make the bundled data anew from package-registry artefacts (needs Go)
 	$(BIN)/python -m tools.data

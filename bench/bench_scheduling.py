@@ -4,7 +4,8 @@ Both sides read the same files (see `bench/worlds.py`): 400 types that grow by a
 benchmark mixes them. `diverse` is a fifth each of generic pods, zonal spread, hostname spread, zonal self-affinity and
 hostname anti-affinity. Our time is from core values to plan, compilation included; the peer's is its Solve alone. What
 we look up of the catalog is kept from plan to plan, as the peer keeps its types; the first plan of all has its own row.
-Ours is the median of runs before and after the peer's.
+Ours is the median of runs before and after the peer's. Our planner is compiled where there is a C compiler, as
+`DOVETAIL_COMPILE=1` ships it (see the why page of the scheduler); a row says what it does as plain Python.
 
 Speed is only worth something if the plan is as good, so each workload also shows what would be bought. Leaving more
 pods waiting than the peer, paying more, or buying more nodes without paying less fails the run.
@@ -80,6 +81,9 @@ def _diverse() -> list[Row]:
     for size in SIZES[1:]:
         rows += _compared(f"diverse, {size:,} pods", ours[size], theirs[size], times=200)
         rows.append(lower("– the first plan, the catalog looked up as well", "s", ours[size].first_seconds))
+        if planning.compiled():
+            plain = planning.interpreted(f"diverse-{size}")
+            rows.append(higher("– our planner interpreted", "pods/s", plain, theirs[size].get("pods_per_s")))
     speeds = [theirs[size].get("pods_per_s") for size in (SIZES[1], SIZES[-1])]
     flat = ours[SIZES[-1]].pods_per_second / ours[SIZES[1]].pods_per_second
     peers_flat = speeds[1] / speeds[0] if speeds[0] and speeds[1] else None

@@ -8,13 +8,17 @@ is not under its stopwatch.
 """
 
 import gc
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench import measure
 from bench.pods_from_json import read_nodes, read_pods
+from bench.report import ROOT
 from bench.worlds import POOL, World, world
 from dovetail.clouds.kwok.types_file import parse_types_file
 from dovetail.clouds.listed import ListedMarket
@@ -23,6 +27,7 @@ from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.labels import INSTANCE_TYPE
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.requirements import EMPTY, Requirements, requirement
+from dovetail.core.scheduling import packer
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Options, Plan, PreferencePolicy, Problem
 from dovetail.core.scheduling.shelf import Shelf
@@ -113,6 +118,20 @@ def _told(plan: Plan, pods: int, each_seconds: tuple[float, ...], first_seconds:
     )
 
 
+def compiled() -> bool:
+    """Whether the planner at work here is compiled."""
+    return not packer.__file__.endswith(".py")
+
+
+def interpreted(name: str) -> float:
+    """Pods a second in a process that has the sources only, whatever this one has."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    told = subprocess.run(
+        [sys.executable, "-m", "bench.planning", name], cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True
+    )
+    return float(told.stdout)
+
+
 def compile_seconds(name: str) -> float:
     """How much of a plan is compiling the problem, which what-ifs do not repeat."""
     asked, shelf = problem(world(name)), Shelf()
@@ -147,3 +166,8 @@ def settled() -> object:
     compiled = Compiled(problem(world("whatif")))
     replan(compiled, without=[compiled.table.nodes[0].name])
     return compiled
+
+
+if __name__ == "__main__":
+    assert not compiled(), "this is to be the planner as plain Python"
+    print(planned(sys.argv[1]).pods_per_second)

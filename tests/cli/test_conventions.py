@@ -451,7 +451,8 @@ def test_ctrl_c_is_heard_while_the_program_loads():
 def test_the_version_as_json(dovetail):
     told = json.loads(dovetail("version", "--output", "json").out)
     assert told["version"] == dovetail("version", "--short").out.strip()
-    assert set(told) == {"version", "python"}
+    assert set(told) == {"version", "python", "planner"}
+    assert told["planner"] == "interpreted"  # from a checkout; see tests/tools/test_compiled.py
 
 
 def completed(script: Path, *lines: str) -> list[list[str]]:

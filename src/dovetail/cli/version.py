@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
 from typing import Final
 
 from dovetail import __version__
@@ -27,8 +28,16 @@ def run(flags: Namespace, console: Console) -> int:
     if getattr(flags, "output", "text") == "json":  # `dovetail --version` has no such flag
         from dovetail.cli.output import structured
 
-        structured({"version": __version__, "python": platform.python_version()}, "json", console)
+        told = {"version": __version__, "python": platform.python_version(), "planner": _planner()}
+        structured(told, "json", console)
         return Exit.OK
     short = getattr(flags, "short", False)
-    console.write(__version__ if short else f"dovetail {__version__} (Python {platform.python_version()})")
+    compiled = ", compiled" if _planner() == "compiled" else ""
+    console.write(__version__ if short else f"dovetail {__version__} (Python {platform.python_version()}{compiled})")
     return Exit.OK
+
+
+def _planner() -> str:
+    """A wheel built with DOVETAIL_COMPILE=1 has it compiled. It is looked for and not loaded: this is to be quick."""
+    found = find_spec("dovetail.core.scheduling.packer")
+    return "interpreted" if found is None or not found.origin or found.origin.endswith(".py") else "compiled"
