@@ -270,6 +270,7 @@ def test_what_launching_reads_is_what_the_class_says(aws_server: AwsServer, aws_
         "context": "c",
         "metadataOptions": {"httpPutResponseHopLimit": 2, "httpTokens": "optional"},
         "cpuOptions": {"nestedVirtualization": "enabled"},
+        "enclaveOptions": {"enabled": True},
         "connectionTracking": {"udpTimeout": 40},
         "networkInterfaces": [
             {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
@@ -284,6 +285,7 @@ def test_what_launching_reads_is_what_the_class_says(aws_server: AwsServer, aws_
         assert (one.tags, one.detailed_monitoring, one.context) == ({"team": "a"}, True, "c")
         assert (one.metadata.hops, one.metadata.tokens, one.metadata.endpoint) == (2, "optional", "enabled")
         assert (one.nested_virtualization, one.network.public_address) == ("enabled", False)
+        assert one.enclaves
         assert one.network.tracking is not None
         assert (one.network.tracking.udp, one.network.tracking.tcp_established) == (40, None)
         assert [interface.efa_only for interface in one.network.interfaces] == [False, True]
