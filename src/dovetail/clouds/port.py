@@ -211,7 +211,7 @@ class Cloud(Protocol):
     async def launch(self, order: Order) -> Instance:
         """Buy one, the first of the options that can be had. Launching an order of the same claim again, later or at
         the same time, returns the same instance. `missed` of the instance, or `shortages` of the error, say which
-        options could not be had."""
+        options could not be had. An order without options can only find again what it bought before."""
 
     async def terminate(self, claim: NodeClaim) -> None:
         """Remove what this claim's order bought, known by its provider id or, lacking one, by the claim's name.

@@ -27,7 +27,7 @@ from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.described import Machine, id_of, instance_of
 from dovetail.clouds.aws.discovery import Discovery
 from dovetail.clouds.aws.discovery import Habits as Asking
-from dovetail.clouds.aws.errors import NO_ADDRESSES, RESERVATION_FULL
+from dovetail.clouds.aws.errors import NO_ADDRESSES, RESERVATION_FULL, unavailable
 from dovetail.clouds.aws.fleet import Fleet
 from dovetail.clouds.aws.fleet import Miss as FleetMiss
 from dovetail.clouds.aws.instances import YOUNG_SECONDS, Instances
@@ -53,6 +53,8 @@ from dovetail.core.nodeclaims import LAUNCHED, NodeClaim
 from dovetail.core.nodepools import NodeClassRef, NodePool
 
 GONE: Final = "terminated"
+#: The word for the `Launched` condition of a claim for which no type is known.
+NO_TYPES: Final = "InstanceTypeResolutionFailed"
 #: How often unused launch templates are looked for.
 SWEEP_SECONDS: Final = 300.0
 #: For so long what a look at all machines showed is good enough to judge drift by: none of it changes by itself.
@@ -208,6 +210,8 @@ class AwsCloud:
 
     async def launch(self, order: Order) -> Instance:
         resolved = self.node_classes.resolver.resolved(order.claim.node_class)
+        if not order.options:
+            self._check_types()
         instance = await self._launcher.launch(order, resolved)
         self._remember(instance.provider_id)
         held = instance.labels.get(aws_labels.RESERVATION_ID)
@@ -215,6 +219,14 @@ class AwsCloud:
             self._counted.add(order.claim.name)
             self.counts.launched(held, instance.created)
         return instance
+
+    def _check_types(self) -> None:
+        """Where no type is known nothing is sold out: it is not known what there is."""
+        region = self.market.region
+        if region.types and region.listing.offerings:
+            return
+        told = f"no instance types, or none in any zone, are known of {region.name}; they are asked for again"
+        raise unavailable(told, NO_TYPES)
 
     def _missed(self, fleet: Fleet, miss: FleetMiss) -> None:
         pool = miss.pool
