@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.clouds.aws.classes import node_class
 from tests.clouds.aws.selling import sells_only
 from tests.live import objects
 from tests.live.aws_time import run
@@ -11,6 +12,7 @@ from tests.live.live_aws import REF, TYPES, LiveAws, needs, pool
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.reservations import reserve
 from tools.aws_server.types import sell_new_type
+from tools.aws_server.world import Refuse
 
 from dovetail.api import kinds
 from dovetail.controllers.controller import Choices
@@ -175,5 +177,44 @@ def test_a_type_nobody_had_heard_of_is_bought_once_aws_tells_of_it(
             found = live.claim()["metadata"]["labels"]
             assert found[labels.INSTANCE_TYPE] == "m99.large"
             assert all(one.live for one in live.cloud.discovery.freshness.by_subject.values() if not one.skipped)
+
+    run(scenario())
+
+
+class Grouped(LiveAws):
+    """Whose machines stand in parts of a placement group."""
+
+    def furnish(self) -> None:
+        spec = node_class(self.account, placementGroupSelector={"name": "far"})["spec"]
+        self.put(kinds.EC2_NODE_CLASSES, {"metadata": {"name": "default"}, "spec": spec})
+
+
+def test_a_node_takes_no_pods_before_it_says_in_which_part_of_its_placement_group_it_is(
+    aws_server: AwsServer, aws_account: Account
+):
+    aws_server.world.placement_groups["far"] = {
+        "GroupName": "far", "GroupId": "pg-1", "State": "available", "Strategy": "partition", "PartitionCount": 3,
+    }  # fmt: skip
+
+    def waits(live: LiveAws) -> bool:
+        return any(
+            (condition(one, "Registered") or {}).get("reason") == "RegistrationHookPending" for one in live.claims()
+        )
+
+    async def scenario() -> None:
+        async with Grouped(aws_server, aws_account) as live:
+            live.pods(1)
+            await live.until(live.claims)
+            aws_server.world.fail_always("DescribeInstances", Refuse("InvalidInstanceID.NotFound", "none", 400))
+            await live.until(lambda: waits(live), 60)
+            assert (condition(live.claim(), "Registered") or {})["message"] == "PlacementGroupRegistrationHook"
+            told = live.node()
+            assert "karpenter.sh/unregistered" in {one["key"] for one in told["spec"]["taints"]}
+            assert told["metadata"]["labels"][labels.NODEPOOL] == "general"
+            assert not live.running()
+            aws_server.world.fail_always("DescribeInstances", None)
+            await served(live, 1)
+            for one in (live.claim(), live.node()):
+                assert one["metadata"]["labels"]["karpenter.k8s.aws/placement-group-partition"] == "1"
 
     run(scenario())

@@ -37,8 +37,10 @@ from dovetail.clouds.aws.launching import Launcher, Ties
 from dovetail.clouds.aws.market import AwsMarket, Defaults
 from dovetail.clouds.aws.nodeclass import Kit, Resolver
 from dovetail.clouds.aws.options import Deaf, Ears, Habits, Miss, Options
+from dovetail.clouds.aws.partitions import Partitions
 from dovetail.clouds.aws.region import Region
 from dovetail.clouds.aws.reservation_counts import Counts
+from dovetail.clouds.aws.resolved import PlacementGroup
 from dovetail.clouds.aws.sales import Habits as Buying
 from dovetail.clouds.aws.selling import SellingClasses
 from dovetail.clouds.aws.shifts import Change, Shifts, zone_of
@@ -103,6 +105,7 @@ class AwsCloud:
         self.shifts = Shifts(aws, cluster, now)
         tending = Tending(self._ears.unhealthy, options.read_only, now, self._habits.sleep, self.shifts.hide)
         self.keeper = Upkeep(aws, self._instances, cluster, tending)
+        self.hooks = (Partitions(self._instances, self._group_of),)
         self._listeners: list[Listener] = []
         self._resumed = asyncio.Event()
         self._shift_listeners: list[Callable[[Change], None]] = []
@@ -243,6 +246,12 @@ class AwsCloud:
         among = (one.instance_type for one in order.options if one.instance_type.name == name)
         pool = order.pool or NodePool(order.claim.pool or "", order.claim.node_class)
         return next(among, None) or self._sold(pool, name)
+
+    def _group_of(self, ref: NodeClassRef) -> PlacementGroup | None:
+        try:
+            return self.node_classes.resolver.resolved(ref).placement_group
+        except CloudError:
+            return None
 
     def _sold(self, pool: NodePool, name: str) -> InstanceType | None:
         """A type as a pool sees it, None for one nobody has heard of."""
