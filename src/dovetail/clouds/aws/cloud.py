@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
-from dovetail.clouds.aws import drift, tags
+from dovetail.clouds.aws import drift, repairs, tags
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.described import Machine, id_of, instance_of
@@ -47,7 +47,7 @@ from dovetail.clouds.aws.shifts import Change, Shifts, zone_of
 from dovetail.clouds.aws.templates import Templates
 from dovetail.clouds.aws.upkeep import Habits as Tending
 from dovetail.clouds.aws.upkeep import Upkeep
-from dovetail.clouds.port import CloudError, Listener, NotFound, Notice, RepairPolicy, Unavailable
+from dovetail.clouds.port import CloudError, Listener, NotFound, Notice, Unavailable
 from dovetail.core import conditions
 from dovetail.core.catalog.offerings import InstanceType, instance_type
 from dovetail.core.instances import Instance, Order
@@ -61,17 +61,6 @@ NO_TYPES: Final = "InstanceTypeResolutionFailed"
 SWEEP_SECONDS: Final = 300.0
 #: For so long what a look at all machines showed is good enough to judge drift by: none of it changes by itself.
 LOOKED_SECONDS: Final = 300.0
-_HALF_HOUR: Final = 1800.0
-#: `spec/aws` §7. The first, for any reason at all, is the one that repair falls back to.
-POLICIES: Final = (
-    RepairPolicy("Ready", "False", _HALF_HOUR),
-    RepairPolicy("Ready", "Unknown", _HALF_HOUR, ".*"),
-    RepairPolicy("AcceleratedHardwareReady", "False", 600.0, ".*"),
-    RepairPolicy("StorageReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("NetworkingReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("KernelReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("ContainerRuntimeReady", "False", _HALF_HOUR, ".*"),
-)
 _log: Final = logging.getLogger(__name__)
 
 
@@ -80,7 +69,6 @@ class AwsCloud:
 
     name = "aws"
     node_class_kinds: tuple[Kind, ...] = (kinds.EC2_NODE_CLASSES,)
-    repair_policies = POLICIES
 
     def __init__(
         self, aws: Aws, region: Region, options: Options, habits: Habits | None = None, ears: Ears | None = None
@@ -88,6 +76,7 @@ class AwsCloud:
         self._aws, self._options = aws, options
         self._habits, self._ears = habits or Habits(), ears or Deaf()
         now, cluster = self._habits.now, options.home.name
+        self.repair_policies = repairs.policies(options.reboots)
         self.counts = Counts()
         self.market = AwsMarket(region, self.counts, Defaults(options.rules, now))
         self.discovery = Discovery(aws, self.market, Asking(options.isolated, now=now, sleep=self._habits.sleep))
@@ -100,6 +89,7 @@ class AwsCloud:
             read_only=options.read_only,
             name_server=options.name_server,
             standing=self.discovery.standing,
+            intervals=options.intervals,
         )
         self.node_classes = SellingClasses(Resolver(kit), self.market, options.reserved)
         self.shifts = Shifts(aws, cluster, now)
@@ -124,6 +114,7 @@ class AwsCloud:
             habits.fleets,
             habits.now,
             lambda size, seconds: ears.batched("create_fleet", size, seconds),
+            self._options.intervals.subnets,
         )
         return Launcher(self._aws, self._instances, self._templates, buying, Ties(self._missed, self._kind_of))
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dovetail.clouds.aws import class_hash
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.errors import unavailable
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.launching import PROFILE as PROFILE_NOTE
 from dovetail.clouds.aws.nodeclass import (
     amis,
@@ -70,6 +71,7 @@ class Kit:
     name_server: Callable[[], str] = str
     #: What of the catalogue is stale, and what else is not from AWS itself.
     standing: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ())
+    intervals: Intervals = field(default_factory=Intervals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Resolver:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
-        self._memory = Memory(kit.aws, kit.now)
+        self._memory = Memory(kit.aws, kit.now, kit.intervals)
         self._surroundings = Surroundings(kit.home, kit.kubernetes, self._memory, kit.name_server)
         self._profiles = Profiles(kit.aws, kit.home.name, kit.now)
         self._trials = Trials(kit.aws, kit.templates, kit.now)
