@@ -52,7 +52,12 @@ class Office:
 
 
 def visited(
-    server: AwsServer, account: Account, scenario: Callable[[Office], Awaitable[None]], queue: str = "", **spec: object
+    server: AwsServer,
+    account: Account,
+    scenario: Callable[[Office], Awaitable[None]],
+    queue: str = "",
+    probes: bool = False,
+    **spec: object,
 ) -> None:
     async def at_once(seconds: float) -> None:
         await asyncio.sleep(0)
@@ -61,7 +66,7 @@ def visited(
         heard = Heard()
         habits = Habits(lambda: server.world.now, at_once, SOON, Windows(SOON, SOON))
         async with Aws(Access("us-east-1", server.url, attempts=1), pace=Pace(sleep=at_once)) as aws:
-            options = Options(HOME, lambda: "1.35", queue=queue, probes=False)
+            options = Options(HOME, lambda: "1.35", queue=queue, probes=probes)
             cloud = AwsCloud(aws, of_any_account(region()), options, habits, heard)
             office = Office(cloud, aws, heard, account)
             await office.look(**spec)

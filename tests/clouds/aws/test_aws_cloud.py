@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from moto.sqs.models import sqs_backends
@@ -20,6 +21,7 @@ from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import opening
 from dovetail.clouds.aws.access import Access
+from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.cloud import AwsCloud
 from dovetail.clouds.aws.described import id_of
@@ -220,3 +222,22 @@ def test_the_size_of_user_data_is_known_of_every_class_that_can_be_written(aws_s
         assert office.cloud.node_classes.resolver.user_data_sizes() == []
 
     visited(aws_server, aws_account, scenario)
+
+
+def test_a_class_is_tried_with_a_type_the_market_says_it_can_launch(
+    aws_server: AwsServer, aws_account: Account, monkeypatch: pytest.MonkeyPatch
+):
+    tried: list[str] = []
+    may = Aws.may
+
+    async def recorded(aws: Aws, call: Call, **request: Any) -> None:
+        tried.append(request.get("InstanceType", ""))
+        await may(aws, call, **request)
+
+    async def scenario(office: Office) -> None:
+        assert tried == ["", "c5.xlarge"]
+
+    monkeypatch.setattr(Aws, "may", recorded)
+    image = aws_account.images["al2023", "x86_64"]
+    spec = {"amiFamily": "AL2023", "amiSelectorTerms": [{"id": image}], "enclaveOptions": {"enabled": True}}
+    visited(aws_server, aws_account, scenario, probes=True, **spec)

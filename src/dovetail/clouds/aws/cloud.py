@@ -90,6 +90,7 @@ class AwsCloud:
             name_server=options.name_server,
             standing=self.discovery.standing,
             intervals=options.intervals,
+            sample=self.market.sample,
         )
         self.node_classes = SellingClasses(Resolver(kit), self.market, options.reserved)
         self.shifts = Shifts(aws, cluster, now)

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from dovetail.clouds.aws import class_hash
 from dovetail.clouds.aws.bootstrap import Home
+from dovetail.clouds.aws.class_sample import Sample
+from dovetail.clouds.aws.class_terms import ClassTerms, terms_of
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.errors import unavailable
 from dovetail.clouds.aws.intervals import Intervals
@@ -72,6 +74,8 @@ class Kit:
     #: What of the catalogue is stale, and what else is not from AWS itself.
     standing: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ())
     intervals: Intervals = field(default_factory=Intervals)
+    #: What a class can launch, to try its rights with; None where nobody knows.
+    sample: Callable[[ClassTerms], Sample | None] = lambda terms: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +243,9 @@ class Resolver:
         resolved = resolved_of(ref, spec, parts, home, "")
         if resolved is None or not self._kit.probes or self._kit.read_only:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
-        trial = Trial(resolved, booting.sample(spec, home), self._surroundings.name, bool(spec.profile))
+        terms = terms_of(resolved, spec.family, spec.ephemeral_bytes, spec.raid0)
+        sample = None if spec.is_windows else self._kit.sample(terms)
+        trial = Trial(resolved, booting.sample(spec, home), self._surroundings.name, bool(spec.profile), sample)
         found = await self._trials.problem(trial)
         if found is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
