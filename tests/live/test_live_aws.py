@@ -68,11 +68,24 @@ def test_a_node_class_says_that_it_is_ready_and_goes_when_nobody_needs_it(aws_se
             found = live.get(kinds.EC2_NODE_CLASSES, "default")
             assert is_true(found, "Ready")
             assert {one["zone"] for one in found["status"]["subnets"]} == set(aws_account.zones)
+            shown = (
+                'operator_ec2nodeclass_status_condition_count{name="default",namespace="",type="Ready",status="True"'
+            )
+            assert shown in await live.metrics.page()
+            turned = {"type": "Ready", "status": "True", "reason": "Ready"}
+            assert live.value("operator_ec2nodeclass_status_condition_transitions_total", **turned) == 1
+            of_all = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", **turned}
+            assert live.value("operator_status_condition_transitions_total", **of_all) == 1
+            assert "SubnetsReady" in live.reasons()
             live.delete(kinds.EC2_NODE_CLASSES, "default")
             await live.settle(30)
+            going = 'operator_ec2nodeclass_termination_current_time_seconds{name="default",namespace=""} 3'
+            assert going in await live.metrics.page()
             assert live.get(kinds.EC2_NODE_CLASSES, "default"), "a claim still needs it"
             await emptied(live)
             await live.until(lambda: not live.all(kinds.EC2_NODE_CLASSES))
+            await live.settle(1)
+            assert "operator_ec2nodeclass_termination_duration_seconds_count 1\n" in await live.metrics.page()
 
     run(scenario())
 
