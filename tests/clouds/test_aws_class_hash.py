@@ -71,10 +71,11 @@ def test_every_other_field_counts():
         "connectionTracking": {"udpTimeout": 30},
         "context": "c",
         "cpuOptions": {"nestedVirtualization": "enabled"},
+        "enclaveOptions": {"enabled": True},
         "kubelet": {"maxPods": 10, "evictionSoftGracePeriod": {"memory.available": "1m30s"}, "clusterDNS": ["1.1.1.1"]},
     }.items():
         numbers.add(class_hash({**plain, name: value}))
-    assert len(numbers) == 10
+    assert len(numbers) == 11
 
 
 def test_equal_sizes_are_one_size():

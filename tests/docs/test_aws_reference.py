@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dovetail.clouds.aws import drift, policy, tags
+from dovetail.clouds.aws import cloud, drift, errors, policy, tags
 from dovetail.clouds.aws import interruption_messages as messages
-from dovetail.clouds.aws.nodeclass import spec, verdicts
+from dovetail.clouds.aws.nodeclass import resolver, spec, verdicts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CLASS_PAGE = (DOCS / "reference/ec2nodeclass.md").read_text()
@@ -35,11 +35,19 @@ def test_every_condition_and_every_drift_is_described() -> None:
 
 
 def test_reasons_in_the_table_of_conditions_are_ones_the_code_gives() -> None:
-    table = CLASS_PAGE.split("## Conditions")[1].split("## Drift")[0]
+    table = CLASS_PAGE.split("## Conditions")[1].split("\n## ")[0]
     source = "".join(path.read_text() for path in Path(verdicts.__file__).parent.glob("*.py"))
     words = set(re.findall(r"`([A-Z][A-Za-z]+)`", table)) - {*verdicts.CLASS_CONDITIONS.dependents, "Ready", "Unknown"}
     missing = {word for word in words if f'"{word}"' not in source}
     assert not missing
+
+
+def test_every_reason_a_launch_can_fail_for_is_described_and_none_is_made_up() -> None:
+    table = CLASS_PAGE.split("## Launches that fail")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    told = {word for row in rows for word in re.findall(r"`(\w+)`", row)}
+    given = {one.reason for one in errors.ROWS if one.reason}
+    assert told == given | {resolver.UNKNOWN, resolver.NO_SUBNETS, cloud.NO_TYPES}
 
 
 def test_the_rules_of_the_queue_send_all_that_is_read() -> None:

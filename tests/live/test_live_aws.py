@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.clouds.aws.classes import node_class
 from tests.clouds.aws.selling import sells_only
 from tests.live import objects
 from tests.live.aws_time import run
@@ -11,6 +12,7 @@ from tests.live.live_aws import REF, TYPES, LiveAws, needs, pool
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.reservations import reserve
 from tools.aws_server.types import sell_new_type
+from tools.aws_server.world import Refuse
 
 from dovetail.api import kinds
 from dovetail.controllers.controller import Choices
@@ -66,11 +68,24 @@ def test_a_node_class_says_that_it_is_ready_and_goes_when_nobody_needs_it(aws_se
             found = live.get(kinds.EC2_NODE_CLASSES, "default")
             assert is_true(found, "Ready")
             assert {one["zone"] for one in found["status"]["subnets"]} == set(aws_account.zones)
+            shown = (
+                'operator_ec2nodeclass_status_condition_count{name="default",namespace="",type="Ready",status="True"'
+            )
+            assert shown in await live.metrics.page()
+            turned = {"type": "Ready", "status": "True", "reason": "Ready"}
+            assert live.value("operator_ec2nodeclass_status_condition_transitions_total", **turned) == 1
+            of_all = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", **turned}
+            assert live.value("operator_status_condition_transitions_total", **of_all) == 1
+            assert "SubnetsReady" in live.reasons()
             live.delete(kinds.EC2_NODE_CLASSES, "default")
             await live.settle(30)
+            going = 'operator_ec2nodeclass_termination_current_time_seconds{name="default",namespace=""} 3'
+            assert going in await live.metrics.page()
             assert live.get(kinds.EC2_NODE_CLASSES, "default"), "a claim still needs it"
             await emptied(live)
             await live.until(lambda: not live.all(kinds.EC2_NODE_CLASSES))
+            await live.settle(1)
+            assert "operator_ec2nodeclass_termination_duration_seconds_count 1\n" in await live.metrics.page()
 
     run(scenario())
 
@@ -175,5 +190,44 @@ def test_a_type_nobody_had_heard_of_is_bought_once_aws_tells_of_it(
             found = live.claim()["metadata"]["labels"]
             assert found[labels.INSTANCE_TYPE] == "m99.large"
             assert all(one.live for one in live.cloud.discovery.freshness.by_subject.values() if not one.skipped)
+
+    run(scenario())
+
+
+class Grouped(LiveAws):
+    """Whose machines stand in parts of a placement group."""
+
+    def furnish(self) -> None:
+        spec = node_class(self.account, placementGroupSelector={"name": "far"})["spec"]
+        self.put(kinds.EC2_NODE_CLASSES, {"metadata": {"name": "default"}, "spec": spec})
+
+
+def test_a_node_takes_no_pods_before_it_says_in_which_part_of_its_placement_group_it_is(
+    aws_server: AwsServer, aws_account: Account
+):
+    aws_server.world.placement_groups["far"] = {
+        "GroupName": "far", "GroupId": "pg-1", "State": "available", "Strategy": "partition", "PartitionCount": 3,
+    }  # fmt: skip
+
+    def waits(live: LiveAws) -> bool:
+        return any(
+            (condition(one, "Registered") or {}).get("reason") == "RegistrationHookPending" for one in live.claims()
+        )
+
+    async def scenario() -> None:
+        async with Grouped(aws_server, aws_account) as live:
+            live.pods(1)
+            await live.until(live.claims)
+            aws_server.world.fail_always("DescribeInstances", Refuse("InvalidInstanceID.NotFound", "none", 400))
+            await live.until(lambda: waits(live), 60)
+            assert (condition(live.claim(), "Registered") or {})["message"] == "PlacementGroupRegistrationHook"
+            told = live.node()
+            assert "karpenter.sh/unregistered" in {one["key"] for one in told["spec"]["taints"]}
+            assert told["metadata"]["labels"][labels.NODEPOOL] == "general"
+            assert not live.running()
+            aws_server.world.fail_always("DescribeInstances", None)
+            await served(live, 1)
+            for one in (live.claim(), live.node()):
+                assert one["metadata"]["labels"]["karpenter.k8s.aws/placement-group-partition"] == "1"
 
     run(scenario())

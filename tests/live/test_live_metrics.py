@@ -104,7 +104,7 @@ def test_every_row_of_the_table_is_there_with_its_labels():
             web.declare_process(live.metrics)
             found = {one.name: set(one.labels) for one in live.metrics.families()}
             wanted = {f"karpenter_{name}": labels for name, labels in TABLE.items()}
-            for kind in ("nodeclaim", "nodepool", "node", "capacitybuffer"):
+            for kind in ("nodeclaim", "nodepool", "node", "capacitybuffer", "ec2nodeclass"):
                 wanted |= {f"operator_{kind}_{name}": labels for name, labels in OPERATOR.items()}
             wanted |= {
                 "operator_status_condition_transitions_total": {"group", "kind", "type", "status", "reason"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -182,7 +183,7 @@ def _dressed(backend: Any, instance: Any, offer: Offer, subnet: Any) -> None:
     instance.placement.tenancy = placement.get("Tenancy") or "default"
     instance.placement.group_id = placement.get("GroupId")
     instance.placement.group_name = placement.get("GroupName")
-    instance.placement.partition_number = placement.get("PartitionNumber")
+    instance.placement.partition_number = placement.get("PartitionNumber") or _part_of(backend, placement)
     instance.profile_name = (offer.template.get("IamInstanceProfile") or {}).get("Name")
     instance.capacity_preference = offer.preference
     instance.capacity_reservation_id = offer.reservation
@@ -190,6 +191,22 @@ def _dressed(backend: Any, instance: Any, offer: Offer, subnet: Any) -> None:
         instance.spot_instance_request_id = f"sir-{next(_numbers):08x}"
     elif offer.reservation is None and offer.preference == "open":
         instance.capacity_reservation_id = reservations.open_to(backend, offer.instance_type, subnet.availability_zone)
+
+
+def _part_of(backend: Any, placement: Answer) -> int | None:
+    """The part of a placement group that EC2 chooses where nobody did: the one with the fewest machines."""
+    names = (placement.get("GroupId"), placement.get("GroupName"))
+    groups = WORLD.placement_groups.values()
+    group = next((one for one in groups if one["GroupId"] in names or one["GroupName"] in names), None)
+    if group is None or group["Strategy"] != "partition":
+        return None
+    held = Counter(
+        getattr(one.placement, "partition_number", None)
+        for made in backend.reservations.values()
+        for one in made.instances
+        if getattr(one.placement, "group_id", None) == group["GroupId"]
+    )
+    return min(range(1, group["PartitionCount"] + 1), key=lambda number: (held[number], number))
 
 
 def _profiles(backend: Any) -> set[str]:

@@ -21,6 +21,7 @@ from dovetail.clouds.aws.access import Access
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.cloud import AwsCloud
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.options import Options
 from dovetail.clouds.aws.parse import RULES
 from dovetail.clouds.aws.region import Region
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dovetail.controllers.operator import Actor
     from dovetail.controllers.surroundings import NameServer, Version
     from dovetail.kube.config import ClusterConfig
+    from dovetail.settings import Settings
 
 #: How the tools of EKS call a context: by the cluster's ARN, or eksctl's way.
 _CONTEXTS: Final = (
@@ -119,18 +121,8 @@ async def opened(run: Run) -> AsyncIterator[AwsPlace]:
         sold = await opening.opened(aws)
         await version.look()
         await name_server.look()
-        options = Options(
-            home,
-            lambda: version.text,
-            node_rules(said, run.console.settings.vm_memory_overhead),
-            queue=said.queue,
-            isolated=said.isolated,
-            probes=said.dry_runs,
-            reserved=run.console.settings.gate("ReservedCapacity"),
-            read_only=run.chosen.dry_run,
-            zonal_shift=said.zonal_shift,
-            name_server=lambda: name_server.text,
-        )
+        around = Surroundings(lambda: version.text, lambda: name_server.text)
+        options = options_of(said, home, run.console.settings, around, run.chosen.dry_run)
         yield AwsPlace(run, aws, sold, options, ears, version, name_server)
 
 
@@ -139,6 +131,37 @@ async def _told_of_classes(cluster: Cluster) -> None:
     await cluster.synced()
     if not any(len(store) for store in cluster.classes.values()):
         _log.warning("there is no EC2NodeClass, so nothing can be bought; apply one, and a NodePool that names it")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of the cluster at any time: its version of Kubernetes, and where its name server is."""
+
+    kubernetes: Callable[[], str]
+    name_server: Callable[[], str]
+
+
+def options_of(said: AwsSettings, home: Home, shared: Settings, around: Surroundings, dry_run: bool) -> Options:
+    """What was said, as the cloud takes it. Classes are looked at no oftener for a shorter interval."""
+    usual = Intervals()
+    return Options(
+        home,
+        around.kubernetes,
+        node_rules(said, shared.vm_memory_overhead),
+        queue=said.queue,
+        isolated=said.isolated,
+        probes=said.dry_runs,
+        reserved=shared.gate("ReservedCapacity"),
+        read_only=dry_run,
+        zonal_shift=said.zonal_shift,
+        name_server=around.name_server,
+        reboots=said.reboots,
+        intervals=Intervals(
+            images=max(said.image_seconds, usual.images),
+            subnets=max(said.subnet_seconds, usual.subnets),
+            groups=max(said.group_seconds, usual.groups),
+        ),
+    )
 
 
 def node_rules(said: AwsSettings, overhead: Fraction | None) -> NodeRules:

@@ -163,6 +163,33 @@ def keeper_of(cloud: object) -> Keeper | None:
     return cloud.keeper if isinstance(cloud, Kept) else None
 
 
+class Hook(Protocol):
+    """Something that has to be found out about a machine before its Node may take pods."""
+
+    @property
+    def name(self) -> str:
+        """How the claim's `Registered` condition calls it meanwhile."""
+
+    def concerns(self, claim: NodeClaim) -> bool:
+        """Whether there is anything to find out. Asks nobody."""
+
+    async def labels(self, claim: NodeClaim) -> Mapping[str, str] | None:
+        """What the claim is to say, None as long as nobody knows. Raises CloudError."""
+
+
+@runtime_checkable
+class Hooking(Protocol):
+    """A cloud that has such."""
+
+    @property
+    def hooks(self) -> tuple[Hook, ...]: ...
+
+
+def hooks_of(cloud: object) -> tuple[Hook, ...]:
+    """None where all is known of a machine when it is bought."""
+    return cloud.hooks if isinstance(cloud, Hooking) else ()
+
+
 class NodeClasses(Protocol):
     """Node classes that point at things of the cloud, which have to be found, and are told of in their status."""
 
@@ -211,7 +238,7 @@ class Cloud(Protocol):
     async def launch(self, order: Order) -> Instance:
         """Buy one, the first of the options that can be had. Launching an order of the same claim again, later or at
         the same time, returns the same instance. `missed` of the instance, or `shortages` of the error, say which
-        options could not be had."""
+        options could not be had. An order without options can only find again what it bought before."""
 
     async def terminate(self, claim: NodeClaim) -> None:
         """Remove what this claim's order bought, known by its provider id or, lacking one, by the claim's name.

@@ -21,6 +21,7 @@ from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.settling import Settling
 from dovetail.core.effects import Effect, SaveClaim, Step, soonest
 from dovetail.core.lifecycle import finalization, progress, termination, upkeep
+from dovetail.core.lifecycle.registration import NO_HOOKS, Hooked
 from dovetail.core.lifecycle.termination import Leaving
 from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, LAUNCHED, REGISTERED, NodeClaim, NodeObject
 from dovetail.core.pods import TIED_TO_NODE
@@ -32,6 +33,11 @@ from dovetail.kube.errors import NotFound as ObjectNotFound
 async def _nothing_more(claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
     """Nobody else has anything to write on a claim."""
     return None
+
+
+async def _no_hooks(claim: NodeClaim) -> Hooked:
+    """Its cloud has nothing to find out."""
+    return NO_HOOKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Claims:
     patience: float = 0.0
     #: What else is kept up to date on a claim that lives; it says when it wants to look again.
     also: Callable[[NodeClaim, tuple[NodeObject, ...]], Awaitable[float | None]] = _nothing_more
+    #: What its cloud has to find out once a claim's Node is there.
+    hooked: Callable[[NodeClaim], Awaitable[Hooked]] = _no_hooks
     _queue: WorkQueue[Key] = field(init=False)
     #: Claims on whose Nodes pods came or went, and when they last did.
     _moved: dict[str, float] = field(default_factory=dict)
@@ -154,15 +162,19 @@ class Claims:
         claim = self.cluster.claim(name)
         if claim is None or not self.cluster.manages(claim):
             return None
-        nodes = self.cluster.nodes_of(self.cluster.purchases.known(claim).provider_id)
+        known = self.cluster.purchases.known(claim)
+        nodes = self.cluster.nodes_of(known.provider_id)
         leaving = [one for one in nodes if one.is_deleting and FINALIZER in one.meta.finalizers]
         if leaving:
             return await self._leaving(leaving, claim)
         if claim.is_deleting:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
-        if nodes and not claim.is_true(REGISTERED) and await self.places.tell(claim.name, nodes[0].name):
+        joining = bool(nodes) and not claim.is_true(REGISTERED)
+        hooked = await self.hooked(known) if joining else NO_HOOKS
+        if joining and not hooked.pending and await self.places.tell(claim.name, nodes[0].name):
             return 0.0  # that took a while: it is looked at as it is now
-        step = self._with_moves(progress.advance(claim, nodes, self.now(), self.cluster.purchases.of(claim)))
+        bought = self.cluster.purchases.of(claim)
+        step = self._with_moves(progress.advance(claim, nodes, self.now(), bought, hooked))
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):
             # What was just written comes back, and is looked at once more.

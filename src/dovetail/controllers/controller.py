@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, cast
 
 from dovetail.api import scheduler_config
 from dovetail.api.pod_stream import PodRecord
-from dovetail.clouds.port import Cloud, keeper_of
+from dovetail.clouds.port import Cloud, hooks_of, keeper_of
 from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher, Window
 from dovetail.controllers.buffers import Buffers
@@ -34,6 +34,7 @@ from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.draining import Evictions, Pods
 from dovetail.controllers.dry_run import ReadOnly, TellingHands
 from dovetail.controllers.gauges import Gauges
+from dovetail.controllers.hooks import Hooks
 from dovetail.controllers.interruption import Interruptions
 from dovetail.controllers.layers import Layers
 from dovetail.controllers.machines import Machines
@@ -139,6 +140,7 @@ class Controller:
         self.tending = Tending(self.cluster, self.hands, keeper_of(cloud), heard, self._failed("upkeep"))
         self.disrupting = assembled(self, beside, self._failed)
         self.claims.also = self.disrupting.keeper.kept
+        self.claims.hooked = Hooks(hooks_of(cloud), self._failed("nodeclaim"))
         self.interruptions.taken_over = self.disrupting.taken_over
         self._declare(telling.metrics)
 

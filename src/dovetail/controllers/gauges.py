@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dovetail.api.live import classes
 from dovetail.api.pod_stream import PodRecord
+from dovetail.controllers import transitions
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.metrics import Metrics, Sample
 from dovetail.controllers.node_gauges import shown
@@ -21,7 +23,6 @@ from dovetail.core.pods import PodState
 from dovetail.core.resources import NOTHING, Resources
 
 _CONDITIONS: Final = ("name", "namespace", "type", "status", "reason")
-_KINDS: Final = ("nodeclaim", "nodepool", "node", "capacitybuffer")
 _IGNORED: Final = PodState.WAITING
 
 
@@ -56,7 +57,7 @@ class Gauges:
         )
         zones = ("controller", "zone")
         gauge("scheduler_pending_pods_by_effective_zone_count", "Pods that wait, by zone.", self._zones, *zones)
-        for kind in _KINDS:
+        for kind in transitions.KINDS:
             self._declare_conditions(metrics, kind)
 
     def _declare_conditions(self, metrics: Metrics, kind: str) -> None:
@@ -149,8 +150,13 @@ class Gauges:
             for buffer in tuple(one.buffers or ()):
                 yield buffer.key[1], buffer.key[0], buffer.value.meta.deleting, buffer.value.told.conditions
             return
+        if transitions.KINDS[kind] in one.classes:
+            for held in tuple(one.classes[transitions.KINDS[kind]]):
+                record = classes.read(held.value.wire)
+                yield held.key[1], "", record.meta.deleting, record.conditions
+            return
         stores: dict[str, Any] = {"nodeclaim": one.claims, "nodepool": one.pools, "node": one.nodes}
-        for held in tuple(stores[kind]):
+        for held in tuple(stores.get(kind, ())):
             yield held.key[1], "", held.value.meta.deleting, held.value.conditions
 
     def _conditions(self, kind: str, aged: bool) -> Iterator[Sample]:

@@ -24,6 +24,7 @@ from dovetail.core.nodeclaims import Meta, NodeClaim
 from dovetail.core.nodepools import NodeClassRef, NodePool
 
 _RESERVED: Final = "reserved"
+_NOTHING: Final = "no instance type that can be bought now meets the claim's requirements"
 _NO_CLASS: Final = NodeClassRef("", "", "")
 
 
@@ -37,6 +38,8 @@ class Machines:
     now: Callable[[], float] = time.time
 
     async def launch(self, claim: NodeClaim) -> Outcome:
+        """An order that nothing fills goes to the cloud all the same: it may have filled it before, or know better why
+        there is nothing, such as a class that nobody has looked at yet."""
         order = self.order(claim)
         if not isinstance(order, Order):
             return order
@@ -44,7 +47,7 @@ class Machines:
             instance = await self.cloud.launch(order)
         except NoCapacity as empty:
             self._learn(empty.shortages)
-            return port.outcome(empty)
+            return port.outcome(empty) if order.options else NoCapacityOutcome(_NOTHING)
         except CloudError as failed:
             return port.outcome(failed)
         self._learn(instance.missed)
@@ -75,8 +78,6 @@ class Machines:
         except CloudError as failed:
             return ClassNotReady(str(failed))
         options = sorted(_options(claim, types.values()), key=_rank)
-        if not options:
-            return NoCapacityOutcome("no instance type that can be bought now meets the claim's requirements")
         return Order(claim, tuple(options), pool)
 
 

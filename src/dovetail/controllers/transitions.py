@@ -11,12 +11,16 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from dovetail.api import kinds
+from dovetail.api.fields import Fields
+from dovetail.api.live import classes
+from dovetail.api.live.classes import ClassRecord
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.metrics import Metrics
 from dovetail.core import conditions
 from dovetail.core.conditions import Condition, Conditions, Status
 from dovetail.core.effects import Ref, Say
 from dovetail.core.nodeclaims import INITIALIZED, LAUNCHED, REGISTERED
+from dovetail.kube.decoding import Stored
 
 #: Half a second to more than two hours, doubling.
 BUCKETS: Final = tuple(0.5 * 2**power for power in range(15))
@@ -25,6 +29,7 @@ KINDS: Final = {
     "nodepool": kinds.NODE_POOLS,
     "node": kinds.NODES,
     "capacitybuffer": kinds.CAPACITY_BUFFERS,
+    "ec2nodeclass": kinds.EC2_NODE_CLASSES,
 }
 FINALIZED: Final = "Finalized"
 _MILESTONES: Final = (LAUNCHED, REGISTERED, INITIALIZED)
@@ -68,6 +73,13 @@ class Transitions:
         one.nodes.listen(partial(self._changed, "node"))
         if one.buffers is not None:
             one.buffers.listen(partial(self._changed, "capacitybuffer"))
+        for kind, store in one.classes.items():
+            name = next((name for name, known in KINDS.items() if known is kind), None)
+            if name is not None:
+                store.listen(partial(self._class_changed, name))
+
+    def _class_changed(self, kind: str, old: Stored[Fields] | None, new: Stored[Fields] | None) -> None:
+        self._changed(kind, _record(old), _record(new))
 
     def _changed(self, kind: str, old: Any, new: Any) -> None:
         if old is not None and old.value.meta.deleting is not None:
@@ -114,6 +126,12 @@ class Transitions:
             lasted = max(0.0, self._cluster.time.now() - old.value.meta.deleting)
             self._ears.metrics.observe(f"operator_{kind}_termination_duration_seconds", {}, lasted)
             self._ears.metrics.observe(_ALL_GONE, _of(kind), lasted)
+
+
+def _record(stored: Stored[Fields] | None) -> Stored[ClassRecord] | None:
+    if stored is None:
+        return None
+    return Stored(stored.key, stored.uid, stored.version, classes.read(stored.value.wire))
 
 
 def _turned(before: Conditions, after: Conditions) -> Iterator[tuple[Condition | None, Condition]]:

@@ -71,7 +71,11 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> Sett
         no_color=bool(getattr(flags, "no_color", False)) or bool(found.get("NO_COLOR")) or found.get("TERM") == "dumb",
         columns=_columns(found.get("COLUMNS")),
         vm_memory_overhead=_overhead(getattr(flags, "vm_memory_overhead_percent", None), found),
-        gates_on=_gates(getattr(flags, "feature_gates", None), found),
+        gates_on=gates_on(
+            GATES,
+            ("FEATURE_GATES", found.get("FEATURE_GATES")),
+            ("--feature-gates", getattr(flags, "feature_gates", None)),
+        ),
         debug=bool(getattr(flags, "debug", False)),
     )
 
@@ -114,17 +118,17 @@ def parse_share(text: str, name: str) -> Fraction:
     return share
 
 
-def _gates(flag: str | None, environment: Mapping[str, str]) -> frozenset[str]:
-    """The environment's gates with the flag's on top."""
-    on = {name for name, default in GATES.items() if default}
-    for name, text in (("FEATURE_GATES", environment.get("FEATURE_GATES")), ("--feature-gates", flag)):
+def gates_on(known: Mapping[str, bool], *said: tuple[str, str | None]) -> frozenset[str]:
+    """Of known gates those that are on, after what was said of them in several places, the last of which wins."""
+    on = {name for name, default in known.items() if default}
+    for name, text in said:
         for pair in (text or "").split(","):
             if not pair.strip():
                 continue
             gate, enabled = _gate(pair, name)
-            if gate not in GATES:
+            if gate not in known:
                 if name.startswith("--"):
-                    raise BadValue(f"there is no gate {gate[:40]!r}; there are {', '.join(GATES)}").at(name)
+                    raise BadValue(f"there is no gate {gate[:40]!r}; there are {', '.join(known)}").at(name)
                 continue  # a chart written for another release may name gates we have never heard of
             on = on | {gate} if enabled else on - {gate}
     return frozenset(on)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from dovetail.core import timestamps
 from dovetail.core.errors import BadValue
+from dovetail.settings import gates_on
 from dovetail.settings.options import Chosen, Option, switch
 
 
@@ -28,6 +30,10 @@ class AwsSettings:
     isolated: bool = False
     dry_runs: bool = True
     zonal_shift: bool = False
+    reboots: bool = False
+    image_seconds: float = 60.0
+    subnet_seconds: float = 60.0
+    group_seconds: float = 60.0
 
 
 def _url(text: str) -> str:
@@ -43,6 +49,24 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _interval(text: str) -> float:
+    seconds = timestamps.duration(text)
+    if seconds < _SHORTEST:
+        raise BadValue(f"{text[:40]!r} is less than a minute, which is the least")
+    return seconds
+
+
+_SHORTEST: Final = 60.0
+REBOOTS: Final = "RebootForRepair"
+#: Gates that only AWS has. Others of the peer's are passed over where a chart names them.
+GATES: Final = {REBOOTS: False}
+_GATES: Final = Option(
+    "aws-feature-gates",
+    "AWS_FEATURE_GATES",
+    str,
+    f"aws: such as {REBOOTS}=true, which has machines restarted where that may repair them (false)",
+    "LIST",
+)
 OPTIONS: Final = (
     Option("aws-region", "AWS_REGION", str, "aws: which region (as every AWS tool finds it)", "NAME"),
     Option("cluster-endpoint", "CLUSTER_ENDPOINT", _url, "aws: where nodes find the cluster (as EKS says)", "URL"),
@@ -81,6 +105,28 @@ OPTIONS: Final = (
         switch,
         "aws: buy nothing in zones that ARC has shifted away from, and leave machines there alone (false)",
     ),
+    Option(
+        "ami-refresh-interval",
+        "AMI_REFRESH_INTERVAL",
+        _interval,
+        "aws: ask EC2 for the images of a node class at most so often (5m, which is the least)",
+        "DURATION",
+    ),
+    Option(
+        "subnet-refresh-interval",
+        "SUBNET_REFRESH_INTERVAL",
+        _interval,
+        "aws: and for its subnets and their free addresses (1m, which is the least)",
+        "DURATION",
+    ),
+    Option(
+        "security-group-refresh-interval",
+        "SECURITY_GROUP_REFRESH_INTERVAL",
+        _interval,
+        "aws: and for its security groups (5m, which is the least)",
+        "DURATION",
+    ),
+    _GATES,
 )
 
 
@@ -97,6 +143,8 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsS
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
     option = Chosen(OPTIONS, flags, found)
+    said = (_GATES.variable, found.get(_GATES.variable)), (f"--{_GATES.name}", getattr(flags, _GATES.dest, None))
+    gates = gates_on(GATES, *said)
     return AwsSettings(
         region=option("aws-region", ""),
         cluster_endpoint=option("cluster-endpoint", ""),
@@ -108,4 +156,8 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsS
         isolated=option("isolated-vpc", False),
         dry_runs=not option("disable-dry-run", False),
         zonal_shift=option("enable-zonal-shift", False),
+        reboots=REBOOTS in gates,
+        image_seconds=option("ami-refresh-interval", _SHORTEST),
+        subnet_seconds=option("subnet-refresh-interval", _SHORTEST),
+        group_seconds=option("security-group-refresh-interval", _SHORTEST),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.clouds.aws.addresses import POLLED_SECONDS, Addresses
+import pytest
+
+from dovetail.clouds.aws.addresses import Addresses
 from dovetail.clouds.aws.resolved import Subnet
 from dovetail.core.catalog.shortages import BELIEVED_SECONDS
 
@@ -38,12 +40,14 @@ def test_machines_on_their_way_count_while_they_are() -> None:
     assert chosen(addresses)["a"] == "subnet-2"
 
 
-def test_what_was_taken_counts_until_ec2_was_asked_again() -> None:
+@pytest.mark.parametrize("polled", [60.0, 600.0])
+def test_what_was_taken_counts_until_ec2_was_asked_again(polled: float) -> None:
     clock = Clock()
-    addresses = Addresses(clock)
+    addresses = Addresses(clock, polled)
     addresses.took("subnet-2", 60)
+    clock.now += polled - 1
     assert chosen(addresses)["a"] == "subnet-1"
-    clock.now += POLLED_SECONDS
+    clock.now += 1
     assert chosen(addresses)["a"] == "subnet-2"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from moto.sqs.models import sqs_backends
-from tests.clouds.aws.classes import HOME, node_class
+from tests.clouds.aws.classes import HOME
+from tests.clouds.aws.office import Office, visited
 from tests.clouds.aws.orders import CLASS, claim, order
 from tests.clouds.aws.selling import region
-from tests.clouds.aws.shop import SOON
 from tests.contract.cloud.worlds import returned
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.parameters import ACCOUNT
@@ -20,12 +20,12 @@ from tools.aws_server.reservations import reserve
 from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import opening
-from dovetail.clouds.aws.access import Access, Pace
+from dovetail.clouds.aws.access import Access
+from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.cloud import AwsCloud
 from dovetail.clouds.aws.described import id_of
-from dovetail.clouds.aws.instances import Windows
-from dovetail.clouds.aws.options import Deaf, Habits, Miss, Options
+from dovetail.clouds.aws.options import Options
 from dovetail.clouds.aws.region import of_any_account
 from dovetail.clouds.port import Cloud, Misconfigured, NoCapacity, NotFound, Notice
 from dovetail.core import labels
@@ -34,59 +34,6 @@ from dovetail.core.errors import BadInput
 from dovetail.core.nodepools import NodePool
 
 A = "us-east-1a"
-
-
-@dataclass
-class Heard(Deaf):
-    misses: list[Miss] = field(default_factory=list)
-    batches: list[str] = field(default_factory=list)
-    stayed: list[str] = field(default_factory=list)
-
-    def kept(self, zone: str, zone_id: str) -> None:
-        self.stayed.append(zone)
-
-    def missed(self, one: Miss) -> None:
-        self.misses.append(one)
-
-    def batched(self, batcher: str, size: int, seconds: float) -> None:
-        self.batches.append(batcher)
-
-
-@dataclass
-class Office:
-    """A cloud at work, with one class that is resolved."""
-
-    cloud: AwsCloud
-    aws: Aws
-    heard: Heard
-    account: Account
-
-    async def look(self, **spec: object) -> None:
-        wire = node_class(self.account, **spec)
-        self.cloud.set_node_class(CLASS, wire)
-        await self.cloud.node_classes.resolve(CLASS, wire, ())
-
-
-def visited(
-    server: AwsServer, account: Account, scenario: Callable[[Office], Awaitable[None]], queue: str = "", **spec: object
-) -> None:
-    async def at_once(seconds: float) -> None:
-        await asyncio.sleep(0)
-
-    async def whole() -> None:
-        heard = Heard()
-        habits = Habits(lambda: server.world.now, at_once, SOON, Windows(SOON, SOON))
-        async with Aws(Access("us-east-1", server.url, attempts=1), pace=Pace(sleep=at_once)) as aws:
-            options = Options(HOME, lambda: "1.35", queue=queue, probes=False)
-            cloud = AwsCloud(aws, of_any_account(region()), options, habits, heard)
-            office = Office(cloud, aws, heard, account)
-            await office.look(**spec)
-            try:
-                await scenario(office)
-            finally:
-                await cloud.close()
-
-    asyncio.run(whole())
 
 
 def test_it_is_a_cloud(aws_server: AwsServer, aws_account: Account):
@@ -275,3 +222,22 @@ def test_the_size_of_user_data_is_known_of_every_class_that_can_be_written(aws_s
         assert office.cloud.node_classes.resolver.user_data_sizes() == []
 
     visited(aws_server, aws_account, scenario)
+
+
+def test_a_class_is_tried_with_a_type_the_market_says_it_can_launch(
+    aws_server: AwsServer, aws_account: Account, monkeypatch: pytest.MonkeyPatch
+):
+    tried: list[str] = []
+    may = Aws.may
+
+    async def recorded(aws: Aws, call: Call, **request: Any) -> None:
+        tried.append(request.get("InstanceType", ""))
+        await may(aws, call, **request)
+
+    async def scenario(office: Office) -> None:
+        assert tried == ["", "c5.xlarge"]
+
+    monkeypatch.setattr(Aws, "may", recorded)
+    image = aws_account.images["al2023", "x86_64"]
+    spec = {"amiFamily": "AL2023", "amiSelectorTerms": [{"id": image}], "enclaveOptions": {"enabled": True}}
+    visited(aws_server, aws_account, scenario, probes=True, **spec)

@@ -121,6 +121,21 @@ def test_nested_virtualization_needs_a_processor_that_has_it() -> None:
     assert {name for name in types if not made.why_not(CLASS, name)} == {"m5.large"}
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"images": (AMD,)}, ("m5.large", AMD)),
+        ({"images": (ARM, AMD)}, ("m6g.large", ARM)),
+        ({"images": (AMD,), "enclaves": True}, ("c5.xlarge", AMD)),
+        ({"images": (ARM,), "interfaces": (Interface(1, 0),)}, None),
+        ({"images": (AMD,), "interfaces": (Interface(0, 0), Interface(1, 1, True))}, ("trn1.32xlarge", AMD)),
+    ],
+)
+def test_a_type_is_known_that_a_class_can_launch(said: dict[str, Any], found: tuple[str, Image] | None) -> None:
+    """The usual one, else the cheapest, and one with accelerators only where nothing plain will do."""
+    assert market().sample(terms(**said)) == found
+
+
 def test_terms_are_taken_from_the_resolved_class() -> None:
     network = Network(interfaces=(Interface(0, 0),), tracking=ConnectionTracking(60))
     one = resolved(network=network, nested_virtualization="enabled", placement_group=PlacementGroup("pg-1"))

@@ -225,7 +225,7 @@ def test_throttles_from_the_start_leave_a_class_unknown_and_say_why(
         one = said(report, "SubnetsReady")
         assert (one.status, one.reason) == ("Unknown", "RequestLimitExceeded")
         assert_a_sentence(one)
-        with pytest.raises(Unavailable, match="being looked at"):
+        with pytest.raises(Unavailable, match="the subnets of EC2NodeClass default are not known"):
             desk.resolver.resolved(desk.ref())
         aws_server.world.fail_always("*", None)
         assert is_ready(await desk.later(10))

@@ -14,6 +14,7 @@ from tools.aws_server.wire import instant
 
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.bootstrap import Home
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.resolved import Boot
 
 EKS = "/aws/service/eks/optimized-ami"
@@ -68,6 +69,26 @@ def test_a_second_look_within_the_minute_asks_nobody(aws_server: AwsServer, aws_
         assert desk.counts.calls["DescribeSubnets"] == 2
 
     sat(aws_server, scenario)
+
+
+def test_answers_are_used_for_as_long_as_was_said(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        def asked() -> list[int]:
+            names = ("DescribeSubnets", "DescribeImages", "DescribeSecurityGroups")
+            return [desk.counts.calls[name] for name in names]
+
+        await desk.look(node_class(aws_account))
+        assert asked() == [1, 1, 1]
+        await desk.later(540)
+        assert asked() == [1, 1, 1]
+        await desk.later(60)
+        assert asked() == [2, 1, 1]
+        await desk.later(600)
+        assert asked() == [3, 2, 1]
+        await desk.later(600)
+        assert asked() == [4, 2, 2]
+
+    sat(aws_server, scenario, intervals=Intervals(images=1200.0, subnets=600.0, groups=1800.0))
 
 
 def test_classes_with_the_same_terms_ask_once(aws_server: AwsServer, aws_account: Account) -> None:
@@ -270,6 +291,7 @@ def test_what_launching_reads_is_what_the_class_says(aws_server: AwsServer, aws_
         "context": "c",
         "metadataOptions": {"httpPutResponseHopLimit": 2, "httpTokens": "optional"},
         "cpuOptions": {"nestedVirtualization": "enabled"},
+        "enclaveOptions": {"enabled": True},
         "connectionTracking": {"udpTimeout": 40},
         "networkInterfaces": [
             {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
@@ -284,6 +306,7 @@ def test_what_launching_reads_is_what_the_class_says(aws_server: AwsServer, aws_
         assert (one.tags, one.detailed_monitoring, one.context) == ({"team": "a"}, True, "c")
         assert (one.metadata.hops, one.metadata.tokens, one.metadata.endpoint) == (2, "optional", "enabled")
         assert (one.nested_virtualization, one.network.public_address) == ("enabled", False)
+        assert one.enclaves
         assert one.network.tracking is not None
         assert (one.network.tracking.udp, one.network.tracking.tcp_established) == (40, None)
         assert [interface.efa_only for interface in one.network.interfaces] == [False, True]

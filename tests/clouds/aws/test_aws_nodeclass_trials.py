@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.clouds.aws.classes import Desk, assert_a_sentence, is_ready, node_class, said, sat
+from tests.clouds.aws.selling import region
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import calls
+from dovetail.clouds.aws.calls import Call
+from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.market import AwsMarket
 
 PLAIN = "You are not authorized to perform this operation."
 
@@ -70,6 +76,41 @@ def test_what_was_tried_is_not_tried_again_for_half_an_hour_unless_it_is_somethi
         assert desk.counts.calls["CreateLaunchTemplate"] == 2
 
     sat(aws_server, scenario)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sampled", "tried"),
+    [
+        ({}, True, "m5.large"),
+        ({"enclaveOptions": {"enabled": True}}, True, "m6g.large"),
+        ({"enclaveOptions": {"enabled": True}}, False, "m5.large"),
+        ({"amiFamily": "Windows2022", "amiSelectorTerms": [{"alias": "windows2022@latest"}]}, True, "m5.large"),
+    ],
+)
+def test_a_type_is_tried_that_the_class_can_launch(
+    aws_server: AwsServer,
+    aws_account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    spec: dict[str, object],
+    sampled: bool,
+    tried: str,
+) -> None:
+    """EC2 refuses what a type does not have, and then a class would never be ready that asks for it."""
+    asked: list[str] = []
+    may = Aws.may
+
+    async def recorded(aws: Aws, call: Call, **request: Any) -> None:
+        overrides = [one for config in request.get("LaunchTemplateConfigs", ()) for one in config["Overrides"]]
+        asked.extend(one["InstanceType"] for one in (*overrides, request) if "InstanceType" in one)
+        await may(aws, call, **request)
+
+    async def scenario(desk: Desk) -> None:
+        await desk.look(node_class(aws_account, **spec))
+        assert asked == [tried, tried]
+
+    monkeypatch.setattr(Aws, "may", recorded)
+    found = AwsMarket(region()).sample
+    sat(aws_server, scenario, **({"sample": found} if sampled else {}))
 
 
 def test_nothing_is_tried_where_the_user_does_not_want_it(aws_server: AwsServer, aws_account: Account) -> None:

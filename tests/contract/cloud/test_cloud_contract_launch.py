@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.contract.cloud.worlds import World, order
@@ -147,6 +148,20 @@ def test_when_nothing_can_be_had_every_shortage_is_named(world: World) -> None:
         for option in wanted.options:
             assert any(_names(one, option) for one in caught.value.shortages)
         assert await world.cloud.instances() == ()
+
+    asyncio.run(scenario())
+
+
+def test_an_order_that_nothing_fills_buys_nothing_and_finds_what_it_bought_before(world: World) -> None:
+    async def scenario() -> None:
+        with pytest.raises(NoCapacity):
+            await world.cloud.launch(replace(order(world), options=()))
+        assert await world.cloud.instances() == ()
+        first = await world.cloud.launch(order(world))
+        second = world.another()
+        second.resume([order(world).claim])
+        for cloud in (world.cloud, second):
+            assert (await cloud.launch(replace(order(world), options=()))).provider_id == first.provider_id
 
     asyncio.run(scenario())
 

@@ -19,6 +19,9 @@ def _switches() -> None:
     nested = "spec.cpuOptions.nestedVirtualization"
     CLASSES.accepts("nested virtualization", {nested: "enabled"})
     CLASSES.refuses("nested virtualization, perhaps", {nested: "perhaps"}, nested, UNSUPPORTED)
+    CLASSES.accepts("enclaves", {"spec.enclaveOptions.enabled": True}, {"spec.enclaveOptions": {"enabled": True}})
+    maybe = {"spec.enclaveOptions.enabled": "maybe"}
+    CLASSES.refuses("enclaves, perhaps", maybe, "spec.enclaveOptions.enabled", "must be of type boolean")
     tracking = "spec.connectionTracking"
     CLASSES.refuses("E28: no time-out", {tracking: {}}, tracking, "connectionTracking must have")
     ranges = {"tcpEstablishedTimeout": (60, 432000), "udpStreamTimeout": (60, 180), "udpTimeout": (30, 60)}

@@ -110,6 +110,12 @@ class CpuOptions(Wire, frozen=True):
     nested_virtualization: Annotated[str | None, _SWITCH, "Whether machines may run on the machine."] = None
 
 
+class EnclaveOptions(Wire, frozen=True):
+    """Nitro enclaves of a machine."""
+
+    enabled: Annotated[bool | None, "Whether enclaves may run on it; types that have none are not bought."] = None
+
+
 class Timeouts(Wire, frozen=True):
     """How long idle connections are remembered, in seconds."""
 

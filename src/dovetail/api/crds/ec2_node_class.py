@@ -13,6 +13,7 @@ from dovetail.api.crds.ec2_machines import (
     BlockDeviceMappings,
     ConnectionTracking,
     CpuOptions,
+    EnclaveOptions,
     MetadataOptions,
     NetworkInterfaces,
 )
@@ -106,6 +107,7 @@ class Ec2NodeClassSpec(Wire, frozen=True):
         int | None, Limits(format="int32", minimum=0), "How many blocks of addresses a node begins with."
     ] = None
     cpu_options: CpuOptions | None = None
+    enclave_options: EnclaveOptions | None = None
     connection_tracking: ConnectionTracking = None
     metadata_options: Annotated[
         MetadataOptions,

@@ -1,9 +1,9 @@
 """Addresses in subnets: which subnet of a zone a machine goes to.
 
 The one with the most free addresses, less what machines on their way may take: a launch takes as many as its smallest
-type has pods. What EC2 says is polled once a minute, so what was taken since is remembered that long. That is a guess,
-and too large while many fleets are asked for at once, so it decides between subnets and rules out none; only what EC2
-says does, of a subnet without free addresses and for a while of one in which a launch found none.
+type has pods. What EC2 says is asked for once in a while, so what was taken since is remembered that long. That is a
+guess, and too large while many fleets are asked for at once, so it decides between subnets and rules out none; only
+what EC2 says does, of a subnet without free addresses and for a while of one in which a launch found none.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
 
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.resolved import Subnet
 from dovetail.core.catalog.shortages import BELIEVED_SECONDS
-
-#: The free addresses of subnets are asked for this often (`spec/aws` §0).
-POLLED_SECONDS: Final = 60.0
 
 
 class Addresses:
     """What is taken and not yet told."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self, now: Callable[[], float] = time.monotonic, polled: float = Intervals().subnets) -> None:
+        self._now, self._polled = now, polled
         self._taken: dict[str, list[tuple[float, int]]] = {}
         self._on_the_way: dict[str, int] = {}
         self._empty_until: dict[str, float] = {}
@@ -39,7 +36,7 @@ class Addresses:
         return found
 
     def _guess(self, subnet: Subnet, now: float) -> int:
-        recent = [one for one in self._taken.get(subnet.id, ()) if one[0] > now - POLLED_SECONDS]
+        recent = [one for one in self._taken.get(subnet.id, ()) if one[0] > now - self._polled]
         self._taken[subnet.id] = recent
         return subnet.free_addresses - sum(count for _, count in recent) - self._on_the_way.get(subnet.id, 0)
 

@@ -135,7 +135,7 @@ def _sorted(options: Iterable[Option], claim: NodeClaim, resolved: ResolvedClass
             continue
         name = kind.name
         if name not in shelf_of:
-            plain = variety or not _is_exotic(kind)
+            plain = variety or not aws_labels.is_exotic(kind.requirements)
             shelf_of[name] = None if resolved.image_for(kind) is None else found.generic if plain else found.exotic
         shelf = shelf_of[name]
         if shelf is None:
@@ -195,12 +195,6 @@ def _held(way: Way, claim: NodeClaim, resolved: ResolvedClass) -> Iterator[HeldR
 
 def _min_values(claim: NodeClaim) -> list[Requirement]:
     return [one for one in claim.requirements if one.min_values]
-
-
-def _is_exotic(kind: InstanceType) -> bool:
-    size = kind.requirements.value(aws_labels.SIZE) or ""
-    counts = (kind.requirements.get(key) for key in (aws_labels.GPU_COUNT, aws_labels.ACCELERATOR_COUNT))
-    return size.startswith("metal") or any(one is not None and one.values for one in counts)
 
 
 def _worth_it(spot: list[Way], on_demand: list[Way], claim: NodeClaim) -> list[Way]:

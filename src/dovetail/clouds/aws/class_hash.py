@@ -143,4 +143,6 @@ _SPEC: Final[Fields] = (
         "cpuOptions",
         _given(_struct("CPUOptions", (("NestedVirtualization", "nestedVirtualization", _TEXT),))),
     ),
+    # The peer's number of it is not known to us; a class without it has the number it always had.
+    ("EnclaveOptions", "enclaveOptions", _given(_struct("EnclaveOptions", (("Enabled", "enabled", _BOOL),)))),
 )

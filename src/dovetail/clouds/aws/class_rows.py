@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.class_specs import Shelf, change_of
 from dovetail.clouds.aws.class_terms import ClassTerms, refusal
 from dovetail.clouds.aws.region import Region
+from dovetail.clouds.aws.resolved import PARTITIONED
 from dovetail.core.catalog.offerings import Offering, unavailable
 from dovetail.core.requirements import Requirements, is_in
 
 Rows = Mapping[str, tuple[Offering, ...]]
-_PARTITION: Final = "partition"
 
 
 @dataclass(slots=True)
@@ -89,7 +88,7 @@ class ClassRows:
         if group is None:
             return
         inside = has & Requirements([is_in(aws_labels.PLACEMENT_GROUP_ID, group.id)])
-        if group.strategy != _PARTITION or group.partitions < 1:
+        if group.strategy != PARTITIONED or group.partitions < 1:
             yield inside
             return
         for number in range(1, group.partitions + 1):

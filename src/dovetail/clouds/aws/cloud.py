@@ -21,13 +21,13 @@ from typing import Any, Final
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
-from dovetail.clouds.aws import drift, tags
+from dovetail.clouds.aws import drift, repairs, tags
 from dovetail.clouds.aws import labels as aws_labels
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.described import Machine, id_of, instance_of
 from dovetail.clouds.aws.discovery import Discovery
 from dovetail.clouds.aws.discovery import Habits as Asking
-from dovetail.clouds.aws.errors import NO_ADDRESSES, RESERVATION_FULL
+from dovetail.clouds.aws.errors import NO_ADDRESSES, RESERVATION_FULL, unavailable
 from dovetail.clouds.aws.fleet import Fleet
 from dovetail.clouds.aws.fleet import Miss as FleetMiss
 from dovetail.clouds.aws.instances import YOUNG_SECONDS, Instances
@@ -37,15 +37,17 @@ from dovetail.clouds.aws.launching import Launcher, Ties
 from dovetail.clouds.aws.market import AwsMarket, Defaults
 from dovetail.clouds.aws.nodeclass import Kit, Resolver
 from dovetail.clouds.aws.options import Deaf, Ears, Habits, Miss, Options
+from dovetail.clouds.aws.partitions import Partitions
 from dovetail.clouds.aws.region import Region
 from dovetail.clouds.aws.reservation_counts import Counts
+from dovetail.clouds.aws.resolved import PlacementGroup
 from dovetail.clouds.aws.sales import Habits as Buying
 from dovetail.clouds.aws.selling import SellingClasses
 from dovetail.clouds.aws.shifts import Change, Shifts, zone_of
 from dovetail.clouds.aws.templates import Templates
 from dovetail.clouds.aws.upkeep import Habits as Tending
 from dovetail.clouds.aws.upkeep import Upkeep
-from dovetail.clouds.port import CloudError, Listener, NotFound, Notice, RepairPolicy, Unavailable
+from dovetail.clouds.port import CloudError, Listener, NotFound, Notice, Unavailable
 from dovetail.core import conditions
 from dovetail.core.catalog.offerings import InstanceType, instance_type
 from dovetail.core.instances import Instance, Order
@@ -53,21 +55,12 @@ from dovetail.core.nodeclaims import LAUNCHED, NodeClaim
 from dovetail.core.nodepools import NodeClassRef, NodePool
 
 GONE: Final = "terminated"
+#: The word for the `Launched` condition of a claim for which no type is known.
+NO_TYPES: Final = "InstanceTypeResolutionFailed"
 #: How often unused launch templates are looked for.
 SWEEP_SECONDS: Final = 300.0
 #: For so long what a look at all machines showed is good enough to judge drift by: none of it changes by itself.
 LOOKED_SECONDS: Final = 300.0
-_HALF_HOUR: Final = 1800.0
-#: `spec/aws` §7. The first, for any reason at all, is the one that repair falls back to.
-POLICIES: Final = (
-    RepairPolicy("Ready", "False", _HALF_HOUR),
-    RepairPolicy("Ready", "Unknown", _HALF_HOUR, ".*"),
-    RepairPolicy("AcceleratedHardwareReady", "False", 600.0, ".*"),
-    RepairPolicy("StorageReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("NetworkingReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("KernelReady", "False", _HALF_HOUR, ".*"),
-    RepairPolicy("ContainerRuntimeReady", "False", _HALF_HOUR, ".*"),
-)
 _log: Final = logging.getLogger(__name__)
 
 
@@ -76,7 +69,6 @@ class AwsCloud:
 
     name = "aws"
     node_class_kinds: tuple[Kind, ...] = (kinds.EC2_NODE_CLASSES,)
-    repair_policies = POLICIES
 
     def __init__(
         self, aws: Aws, region: Region, options: Options, habits: Habits | None = None, ears: Ears | None = None
@@ -84,6 +76,7 @@ class AwsCloud:
         self._aws, self._options = aws, options
         self._habits, self._ears = habits or Habits(), ears or Deaf()
         now, cluster = self._habits.now, options.home.name
+        self.repair_policies = repairs.policies(options.reboots)
         self.counts = Counts()
         self.market = AwsMarket(region, self.counts, Defaults(options.rules, now))
         self.discovery = Discovery(aws, self.market, Asking(options.isolated, now=now, sleep=self._habits.sleep))
@@ -96,11 +89,14 @@ class AwsCloud:
             read_only=options.read_only,
             name_server=options.name_server,
             standing=self.discovery.standing,
+            intervals=options.intervals,
+            sample=self.market.sample,
         )
         self.node_classes = SellingClasses(Resolver(kit), self.market, options.reserved)
         self.shifts = Shifts(aws, cluster, now)
         tending = Tending(self._ears.unhealthy, options.read_only, now, self._habits.sleep, self.shifts.hide)
         self.keeper = Upkeep(aws, self._instances, cluster, tending)
+        self.hooks = (Partitions(self._instances, self._group_of),)
         self._listeners: list[Listener] = []
         self._resumed = asyncio.Event()
         self._shift_listeners: list[Callable[[Change], None]] = []
@@ -119,6 +115,7 @@ class AwsCloud:
             habits.fleets,
             habits.now,
             lambda size, seconds: ears.batched("create_fleet", size, seconds),
+            self._options.intervals.subnets,
         )
         return Launcher(self._aws, self._instances, self._templates, buying, Ties(self._missed, self._kind_of))
 
@@ -208,6 +205,8 @@ class AwsCloud:
 
     async def launch(self, order: Order) -> Instance:
         resolved = self.node_classes.resolver.resolved(order.claim.node_class)
+        if not order.options:
+            self._check_types()
         instance = await self._launcher.launch(order, resolved)
         self._remember(instance.provider_id)
         held = instance.labels.get(aws_labels.RESERVATION_ID)
@@ -215,6 +214,14 @@ class AwsCloud:
             self._counted.add(order.claim.name)
             self.counts.launched(held, instance.created)
         return instance
+
+    def _check_types(self) -> None:
+        """Where no type is known nothing is sold out: it is not known what there is."""
+        region = self.market.region
+        if region.types and region.listing.offerings:
+            return
+        told = f"no instance types, or none in any zone, are known of {region.name}; they are asked for again"
+        raise unavailable(told, NO_TYPES)
 
     def _missed(self, fleet: Fleet, miss: FleetMiss) -> None:
         pool = miss.pool
@@ -231,6 +238,12 @@ class AwsCloud:
         among = (one.instance_type for one in order.options if one.instance_type.name == name)
         pool = order.pool or NodePool(order.claim.pool or "", order.claim.node_class)
         return next(among, None) or self._sold(pool, name)
+
+    def _group_of(self, ref: NodeClassRef) -> PlacementGroup | None:
+        try:
+            return self.node_classes.resolver.resolved(ref).placement_group
+        except CloudError:
+            return None
 
     def _sold(self, pool: NodePool, name: str) -> InstanceType | None:
         """A type as a pool sees it, None for one nobody has heard of."""

@@ -247,6 +247,13 @@ def sorted_out(refusal: Refusal, wait: float = THROTTLED_SECONDS) -> CloudError:
     return error
 
 
+def unavailable(told: str, reason: str) -> Unavailable:
+    """Trouble that AWS has no code for, with a word for the claim's condition."""
+    error = Unavailable(told)
+    error.reason = reason
+    return error
+
+
 def code_of(error: BaseException) -> str:
     """AWS's code behind an error, "" where there is none."""
     cause = error.__cause__

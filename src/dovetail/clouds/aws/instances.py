@@ -87,6 +87,10 @@ class Instances:
             raise _gone(instance_id)
         return found
 
+    async def described(self, instance_id: str) -> Machine:
+        """One of ours in EC2's own words; NotFound also as long as EC2 has not heard of what it has just sold."""
+        return await self._looks.add(_ALL, instance_id, PATIENCE)
+
     async def ours(self) -> tuple[Machine, ...]:
         """All of this cluster's."""
         there = {"Name": "instance-state-name", "Values": list(STATES)}

@@ -12,6 +12,7 @@ from typing import Final
 from dovetail.clouds.aws.wire import NetworkRow, TypeAnswer
 from dovetail.clouds.interned import LabelValue, yes_or_no
 from dovetail.core import labels
+from dovetail.core.requirements import Requirements
 
 _DOMAIN: Final = "karpenter.k8s.aws"
 ZONE_ID: Final = "topology.k8s.aws/zone-id"
@@ -194,3 +195,9 @@ def _of_accelerator(one: TypeAnswer) -> dict[str, LabelValue]:
         ACCELERATOR_MANUFACTURER: kebab(maker) or None,
         ACCELERATOR_COUNT: str(count),
     }
+
+
+def is_exotic(has: Requirements) -> bool:
+    """Bare metal, and what has accelerators: dear, and slow to come."""
+    counts = (has.get(key) for key in (GPU_COUNT, ACCELERATOR_COUNT))
+    return (has.value(SIZE) or "").startswith("metal") or any(one is not None and one.values for one in counts)

@@ -60,7 +60,7 @@ class Launcher:
         self, aws: Aws, instances: Instances, templates: Templates, habits: Habits, ties: Ties | None = None
     ) -> None:
         self._instances, self._habits, self._ties = instances, habits, ties or Ties()
-        self._addresses = Addresses()
+        self._addresses = Addresses(polled=habits.polled)
         self._shaper = Shaper(habits.cluster, templates, self._addresses)
         self._deals = Deals()
         self._sales = Sales(aws, instances, self._deals, habits)

@@ -39,6 +39,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dovetail.clouds.aws.class_rows import ClassRows, Rows
+from dovetail.clouds.aws.class_sample import Sample, sampled
 from dovetail.clouds.aws.class_specs import NO_CHANGE, Shelf, SpecKey, Specs, change_of, rules_of
 from dovetail.clouds.aws.class_terms import ClassTerms
 from dovetail.clouds.aws.discovered import Discovered
@@ -159,6 +160,10 @@ class AwsMarket:
             return "the node class is not ready"
         known.rows.rows(self._shelf, self._closed(known.terms))
         return known.rows.refused.get(instance_type, "")
+
+    def sample(self, terms: ClassTerms) -> Sample | None:
+        """A type that a class with these terms can launch, and its image; None if there is none."""
+        return sampled(self._shelf, terms)
 
     # ---- what changes: the region
 

@@ -12,6 +12,7 @@ from dovetail.clouds.aws.batching import FLEETS, Window
 from dovetail.clouds.aws.bootstrap import Home
 from dovetail.clouds.aws.instances import Windows
 from dovetail.clouds.aws.interruption import Tally, Watch
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.parse import RULES
 from dovetail.core.catalog.allocatable import NodeRules
 
@@ -24,7 +25,8 @@ class Options:
 
     `isolated`: the network does not reach Pricing. `probes`: node classes are tried with dry runs. `reserved`: their
     reservations are bought from. `read_only`: nothing is made, ended or written, for a controller that only tells.
-    `zonal_shift`: zones that ARC has shifted away from are left alone.
+    `zonal_shift`: zones that ARC has shifted away from are left alone. `reboots`: machines are restarted where that may
+    repair them. `intervals`: how often EC2 is asked what classes select.
     """
 
     home: Home
@@ -37,6 +39,8 @@ class Options:
     read_only: bool = False
     zonal_shift: bool = False
     name_server: Callable[[], str] = str
+    reboots: bool = False
+    intervals: Intervals = field(default_factory=Intervals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,10 @@ class ConnectionTracking:
     udp: int | None = None
 
 
+#: The strategy of a group whose machines stand in parts that share no hardware.
+PARTITIONED: Final = "partition"
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementGroup:
     """A placement group; `partitions` is how many it has, 0 unless its strategy is partition."""

@@ -30,6 +30,7 @@ from dovetail.clouds.aws.described import Machine
 from dovetail.clouds.aws.errors import TOKEN_MISMATCH, code_of
 from dovetail.clouds.aws.fleet import Bought, Fleet, Miss
 from dovetail.clouds.aws.instances import Instances
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.port import CloudError, Unavailable
 from dovetail.core.nodeclaims import NodeClaim
 
@@ -41,12 +42,14 @@ PATIENCE: Final = calls.FLEET_SECONDS + 10.0
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How fleets are bought. `batched` is told the size of a batch and how long it was collected."""
+    """How fleets are bought. `batched` is told the size of a batch and how long it was collected; `polled` is how often
+    EC2 is asked for the free addresses of subnets."""
 
     cluster: str
     window: Window = FLEETS
     now: Callable[[], float] = time.time
     batched: Callable[[int, float], None] = lambda size, seconds: None
+    polled: float = Intervals().subnets
 
 
 @dataclass(frozen=True, slots=True)

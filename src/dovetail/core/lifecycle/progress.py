@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from dovetail.core import conditions
 from dovetail.core.conditions import Moment
-from dovetail.core.effects import Effect, Launch, SaveClaim, Step
+from dovetail.core.effects import Effect, Launch, SaveClaim, Step, soonest
 from dovetail.core.lifecycle import hydration, launch, liveness, registration, upkeep
 from dovetail.core.lifecycle.launch import Bought
+from dovetail.core.lifecycle.registration import NO_HOOKS, Hooked
 from dovetail.core.nodeclaims import (
     CLAIM_CONDITIONS,
     FINALIZER,
@@ -24,9 +25,15 @@ from dovetail.core.nodeclaims import (
 )
 
 
-def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, bought: Bought | None = None) -> Step:
+def advance(
+    claim: NodeClaim,
+    nodes: tuple[NodeObject, ...],
+    now: float,
+    bought: Bought | None = None,
+    hooked: Hooked = NO_HOOKS,
+) -> Step:
     """What to do about a claim; `nodes` are those with its provider id, or with that of the machine that was `bought`
-    for it and that it does not speak of yet."""
+    for it and that it does not speak of yet. `hooked` is what its cloud has found out since they are there."""
     held = hydration.hydrated(claim)
     if FINALIZER not in claim.meta.finalizers:
         held = replace(held, meta=replace(held.meta, finalizers=(*claim.meta.finalizers, FINALIZER)))
@@ -36,28 +43,29 @@ def advance(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, bought:
     if alive.effects:
         return alive
     if claim.is_true(LAUNCHED):
-        return _joined(claim, claim, nodes, now)
+        return _joined(claim, claim, nodes, now, hooked)
     if bought is None:
         return Step((Launch(claim),), alive.again)
-    return _bought(claim, bought, nodes, now)
+    return _bought(claim, bought, nodes, now, hooked)
 
 
-def _bought(claim: NodeClaim, bought: Bought, nodes: tuple[NodeObject, ...], now: float) -> Step:
+def _bought(claim: NodeClaim, bought: Bought, nodes: tuple[NodeObject, ...], now: float, hooked: Hooked) -> Step:
     """A machine that joins as soon as it is bought is waited for, and written down when it can be used: one write to
     its Node and one to its claim, where there would be two and three."""
     left = bought.at - now + (launch.USABLE_SECONDS if nodes else launch.JOINS_SECONDS)
     known = launch.launched(claim, bought.instance, bought.at)
     if left > 0 and (not nodes or (len(nodes) == 1 and not registration.is_up(known, nodes[0]))):
         return Step((), left)
-    return _joined(claim, known, nodes, now)
+    return _joined(claim, known, nodes, now, hooked)
 
 
-def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Step:
+def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, hooked: Hooked) -> Step:
     """`before` is what is written of the claim, `claim` what is known."""
     node = nodes[0] if len(nodes) == 1 else None
-    known, synced = registration.register(claim, nodes, now)
+    claim = hooked.on(claim)
+    known, synced = registration.register(claim, nodes, now, hooked.pending)
     effects: list[Effect] = []
-    if node is not None and synced is not None:
+    if node is not None and synced is not None and known.is_true(REGISTERED):
         effects += registration.registered_effects(claim, node, now)
     known, usable = registration.initialize(known, synced or node, now)
     if node is not None:
@@ -72,7 +80,8 @@ def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], 
     known = replace(known, conditions=complete)
     if known != before:
         effects.append(SaveClaim(before, known))
-    return Step(tuple(effects), liveness.judged(claim, now).again)
+    waiting = registration.HOOK_SECONDS if hooked.pending else None
+    return Step(tuple(effects), soonest(waiting, liveness.judged(claim, now).again))
 
 
 def _current(held: conditions.Conditions, at: Moment) -> conditions.Conditions:

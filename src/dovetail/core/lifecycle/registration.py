@@ -6,8 +6,8 @@ to its claim (§2.4, §2.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -34,9 +34,33 @@ from dovetail.core.nodes import EPHEMERAL, READINESS_PREFIX
 from dovetail.core.taints import Taint
 
 _CLAIM_API: Final = "karpenter.sh/v1"
+#: Whoever has not found out yet what it has to is asked again after so long.
+HOOK_SECONDS: Final = 1.0
 
 
-def register(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> tuple[NodeClaim, NodeObject | None]:
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """What a cloud found out about a machine whose Node is there: labels of its claim. Those in `pending` are still at
+    it, and until they are done no pod may come."""
+
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    pending: tuple[str, ...] = ()
+
+    def on(self, claim: NodeClaim) -> NodeClaim:
+        """The claim with what was found; what it says itself stays."""
+        told = claim.meta.labels
+        found = {key: value for key, value in self.labels.items() if not told.get(key)}
+        if not found:
+            return claim
+        return replace(claim, meta=replace(claim.meta, labels=MappingProxyType({**told, **found})))
+
+
+NO_HOOKS: Final = Hooked()
+
+
+def register(
+    claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float, pending: tuple[str, ...] = ()
+) -> tuple[NodeClaim, NodeObject | None]:
     """The claim as it stands after a look at its Nodes, and the Node as it shall be (None: leave it alone)."""
     held = conditions.found(claim.conditions, REGISTERED)
     if not claim.is_true(LAUNCHED) or (held is not None and held.status is not Status.UNKNOWN):
@@ -51,8 +75,11 @@ def register(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> tup
         )
         return set_condition(claim, several, now), None
     node = nodes[0]
+    if pending:
+        waiting = Condition(REGISTERED, Status.UNKNOWN, "RegistrationHookPending", ", ".join(pending))
+        return set_condition(claim, waiting, now), _synced(claim, node)
     known = replace(set_condition(claim, conditions.true(REGISTERED), now), node_name=node.name)
-    return known, _synced(claim, node)
+    return known, _opened(_synced(claim, node))
 
 
 def registered_effects(claim: NodeClaim, node: NodeObject, now: float) -> tuple[Effect, ...]:
@@ -81,7 +108,7 @@ def _synced(claim: NodeClaim, node: NodeObject) -> NodeObject:
     owner = Owner("NodeClaim", claim.name, claim.meta.uid, _CLAIM_API)
     owners = about.owners if any(one.uid == owner.uid for one in about.owners) else (*about.owners, owner)
     finalizers = about.finalizers if FINALIZER in about.finalizers else (*about.finalizers, FINALIZER)
-    labels = {**about.labels, **claim.meta.labels, REGISTERED_LABEL: "true"}
+    labels = {**about.labels, **claim.meta.labels}
     annotations = {**about.annotations, **claim.meta.annotations}
     taints = node.taints
     if about.labels.get(DO_NOT_SYNC_TAINTS) != "true":
@@ -93,7 +120,14 @@ def _synced(claim: NodeClaim, node: NodeObject) -> NodeObject:
         finalizers=finalizers,
         owners=owners,
     )
-    return replace(node, meta=meta, taints=tuple(one for one in taints if not one.matches(UNREGISTERED)))
+    return replace(node, meta=meta, taints=taints)
+
+
+def _opened(node: NodeObject) -> NodeObject:
+    """The Node as pods may come to it."""
+    labels = MappingProxyType({**node.meta.labels, REGISTERED_LABEL: "true"})
+    taints = tuple(one for one in node.taints if not one.matches(UNREGISTERED))
+    return replace(node, meta=replace(node.meta, labels=labels), taints=taints)
 
 
 def _merged(taints: tuple[Taint, ...], more: Iterable[Taint]) -> tuple[Taint, ...]:
@@ -124,7 +158,7 @@ def initialize(claim: NodeClaim, node: NodeObject | None, now: float) -> tuple[N
 def is_up(claim: NodeClaim, node: NodeObject) -> bool:
     """Whether a Node wants nothing more but to be registered. Its startup taints go later, by other hands."""
     plain = replace(claim, startup_taints=())
-    return _obstacle(plain, _synced(plain, node)) is None
+    return _obstacle(plain, _opened(_synced(plain, node))) is None
 
 
 def _obstacle(claim: NodeClaim, node: NodeObject | None) -> tuple[str, str] | None:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from dovetail.clouds.aws import calls, images, selecting
+from dovetail.clouds.aws.intervals import EARLY_SECONDS
 from dovetail.clouds.aws.nodeclass.memory import Memory
 from dovetail.clouds.aws.nodeclass.places import AGAIN, RARELY, found, matches
 from dovetail.clouds.aws.nodeclass.spec import ClassSpec, Term, shown
@@ -22,7 +23,6 @@ from dovetail.core import timestamps
 from dovetail.core.errors import BadInput
 from dovetail.core.requirements import Requirements
 
-IMAGE_SECONDS: Final = 295.0
 ALIAS_SECONDS: Final = 86_400.0
 PARAMETER_SECONDS: Final = 300.0
 #: A "latest" older than this is looked up again when its image is deprecated.
@@ -107,7 +107,7 @@ async def _images(
 ) -> tuple[tuple[Mapping[str, Any], ...], CloudError | None]:
     terms: Sequence[Term] = () if spec.alias else spec.images
     questions = selecting.images(terms, named.paths.values())
-    return await found(memory, calls.DESCRIBE_IMAGES, questions, IMAGE_SECONDS)
+    return await found(memory, calls.DESCRIBE_IMAGES, questions, memory.intervals.images - EARLY_SECONDS)
 
 
 def _read(wires: Iterable[Mapping[str, Any]], named: Named, now: float) -> Iterator[Image]:

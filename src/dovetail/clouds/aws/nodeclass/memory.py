@@ -15,6 +15,7 @@ import msgspec
 
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.port import CloudError, NotFound, Throttled, Unavailable
 
 #: Nobody's question for so long: forgotten.
@@ -34,10 +35,10 @@ class Answer:
 
 
 class Memory:
-    """By question. `now` is seconds since 1970."""
+    """By question. `now` is seconds since 1970; `intervals` say for how long some answers are used."""
 
-    def __init__(self, aws: Aws, now: Callable[[], float]) -> None:
-        self._aws, self.now = aws, now
+    def __init__(self, aws: Aws, now: Callable[[], float], intervals: Intervals | None = None) -> None:
+        self._aws, self.now, self.intervals = aws, now, intervals or Intervals()
         self._held: dict[bytes, Answer] = {}
         self._asking: dict[bytes, asyncio.Task[Answer]] = {}
         self._absent: dict[bytes, tuple[float, NotFound]] = {}

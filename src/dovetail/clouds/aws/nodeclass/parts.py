@@ -79,6 +79,7 @@ def resolved_of(ref: NodeClassRef, spec: ClassSpec, parts: Parts, home: Home, nu
         placement_group=parts.placement.value,
         detailed_monitoring=spec.detailed_monitoring,
         nested_virtualization=spec.nested_virtualization,
+        enclaves=spec.enclaves,
         context=spec.context,
         hash=number,
         hash_version=class_hash.VERSION,

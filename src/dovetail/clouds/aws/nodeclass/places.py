@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dovetail.clouds.aws import calls, selecting, tags
 from dovetail.clouds.aws.calls import Call
+from dovetail.clouds.aws.intervals import EARLY_SECONDS
 from dovetail.clouds.aws.nodeclass.memory import Memory
 from dovetail.clouds.aws.nodeclass.spec import Term, shown
 from dovetail.clouds.aws.nodeclass.verdicts import GROUPS, PLACEMENT, SUBNETS, Look, Verdict, bad, failed, good
@@ -14,11 +15,8 @@ from dovetail.clouds.aws.resolved import PlacementGroup, Subnet
 from dovetail.clouds.port import CloudError, NotFound
 
 Wire = Mapping[str, Any]
-#: A little less than the time after which a class is looked at again, or every second look would find the old answer.
-SUBNET_SECONDS: Final = 55.0
-GROUP_SECONDS: Final = 295.0
-PLACEMENT_SECONDS: Final = 55.0
 AGAIN: Final = 60.0
+PLACEMENT_SECONDS: Final = AGAIN - EARLY_SECONDS
 RARELY: Final = 300.0
 
 
@@ -47,8 +45,9 @@ _IDS: Final = {
 
 
 async def subnets(memory: Memory, terms: Sequence[Term]) -> Look[tuple[Wire, ...]]:
+    seconds = memory.intervals.subnets - EARLY_SECONDS
     try:
-        wires, problem = await found(memory, calls.DESCRIBE_SUBNETS, selecting.subnets(terms), SUBNET_SECONDS)
+        wires, problem = await found(memory, calls.DESCRIBE_SUBNETS, selecting.subnets(terms), seconds)
     except CloudError as error:
         return Look(failed(SUBNETS, error), None, AGAIN, error)
     wires = tuple(sorted(wires, key=lambda one: (-int(one.get("AvailableIpAddressCount", 0)), one["SubnetId"])))
@@ -99,9 +98,9 @@ def matches(term: Term, wire: Wire, key: str) -> bool:
 
 
 async def groups(memory: Memory, terms: Sequence[Term]) -> Look[tuple[Wire, ...]]:
-    questions = selecting.security_groups(terms)
+    questions, seconds = selecting.security_groups(terms), memory.intervals.groups - EARLY_SECONDS
     try:
-        wires, problem = await found(memory, calls.DESCRIBE_SECURITY_GROUPS, questions, GROUP_SECONDS)
+        wires, problem = await found(memory, calls.DESCRIBE_SECURITY_GROUPS, questions, seconds)
     except CloudError as error:
         return Look(failed(GROUPS, error), None, AGAIN, error)
     wires = tuple(sorted(wires, key=lambda one: str(one["GroupId"])))

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dovetail.clouds.aws import class_hash
 from dovetail.clouds.aws.bootstrap import Home
+from dovetail.clouds.aws.class_sample import Sample
+from dovetail.clouds.aws.class_terms import ClassTerms, terms_of
 from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.errors import unavailable
+from dovetail.clouds.aws.intervals import Intervals
 from dovetail.clouds.aws.launching import PROFILE as PROFILE_NOTE
 from dovetail.clouds.aws.nodeclass import (
     amis,
@@ -38,7 +42,7 @@ from dovetail.clouds.aws.nodeclass.verdicts import Look, Verdict
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.resolved import ResolvedClass, no_user_data
 from dovetail.clouds.aws.templates import Templates
-from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoCapacity, Unavailable
+from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoCapacity
 from dovetail.core.conditions import Conditions, Moment, Status
 from dovetail.core.errors import BadInput
 from dovetail.core.nodeclaims import NodeClaim
@@ -47,6 +51,9 @@ from dovetail.core.nodepools import NodeClassRef
 VALIDATED_SECONDS: Final = 600.0
 #: When AWS was busy, or something was just made and is not known everywhere.
 SOON: Final = 10.0
+#: Words for the `Launched` condition of a claim whose class cannot be judged.
+UNKNOWN: Final = "NodeClassReadinessUnknown"
+NO_SUBNETS: Final = "SubnetResolutionFailed"
 Wire = Mapping[str, Any]
 
 
@@ -66,11 +73,14 @@ class Kit:
     name_server: Callable[[], str] = str
     #: What of the catalogue is stale, and what else is not from AWS itself.
     standing: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ())
+    intervals: Intervals = field(default_factory=Intervals)
+    #: What a class can launch, to try its rights with; None where nobody knows.
+    sample: Callable[[ClassTerms], Sample | None] = lambda terms: None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A class as it was last looked at."""
+    """A class as it was last looked at. `no_subnets` is why EC2 did not tell its subnets, "" where it did."""
 
     generation: int
     spec: ClassSpec | None
@@ -79,6 +89,7 @@ class Held:
     profile: str = ""
     reservations: tuple[reservations.Seen, ...] = ()
     user_data_bytes: int | None = None
+    no_subnets: str = ""
 
 
 class Resolver:
@@ -87,7 +98,7 @@ class Resolver:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
-        self._memory = Memory(kit.aws, kit.now)
+        self._memory = Memory(kit.aws, kit.now, kit.intervals)
         self._surroundings = Surroundings(kit.home, kit.kubernetes, self._memory, kit.name_server)
         self._profiles = Profiles(kit.aws, kit.home.name, kit.now)
         self._trials = Trials(kit.aws, kit.templates, kit.now)
@@ -100,19 +111,21 @@ class Resolver:
 
     def resolved(self, ref: NodeClassRef) -> ResolvedClass:
         """The class to launch with. Raises Misconfigured for one that is not ready, Unavailable for one that is not
-        looked at yet, NoCapacity for one that is not there."""
+        looked at yet or could not be, NoCapacity for one that is not there."""
         held, (generation, leaving) = self._held.get(ref.name), self._current.get(ref.name, (0, False))
         if leaving or (held is None and not generation):
             raise NoCapacity(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
         if held is None or (generation and held.generation != generation):
-            raise Unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at")
+            raise unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at", UNKNOWN)
         if held.resolved is not None:
             return held.resolved
         wrong = [one for one in held.conditions if one.status is Status.FALSE and one.type in _DEPENDENTS]
         if wrong:
             told = "; ".join(f"{one.type}: {one.message}" for one in wrong)
             raise Misconfigured(f"EC2NodeClass {ref.name} is not ready: {told}")
-        raise Unavailable(f"EC2NodeClass {ref.name} is still being looked at")
+        if held.no_subnets:
+            raise unavailable(f"the subnets of EC2NodeClass {ref.name} are not known: {held.no_subnets}", NO_SUBNETS)
+        raise unavailable(f"EC2NodeClass {ref.name} is still being looked at", UNKNOWN)
 
     def spec(self, ref: NodeClassRef) -> ClassSpec | None:
         """What the class says, read; None where it cannot be read or is not known."""
@@ -161,7 +174,8 @@ class Resolver:
         resolved = None if home is None else resolved_of(ref, spec, parts, home, number)
         held = Held(statuses.generation(wire), spec, resolved, conditions, statuses.profile_in(wire))
         size = None if home is None else validation.size(spec, home)
-        self._put(ref, self._settled(ref, parts, replace(held, user_data_bytes=size)))
+        unseen = "" if parts.subnets.value is not None else str(parts.subnets.problem)
+        self._put(ref, self._settled(ref, parts, replace(held, user_data_bytes=size, no_subnets=unseen)))
         return ClassReport(
             status=status_of(parts),
             conditions=conditions,
@@ -229,7 +243,9 @@ class Resolver:
         resolved = resolved_of(ref, spec, parts, home, "")
         if resolved is None or not self._kit.probes or self._kit.read_only:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
-        trial = Trial(resolved, booting.sample(spec, home), self._surroundings.name, bool(spec.profile))
+        terms = terms_of(resolved, spec.family, spec.ephemeral_bytes, spec.raid0)
+        sample = None if spec.is_windows else self._kit.sample(terms)
+        trial = Trial(resolved, booting.sample(spec, home), self._surroundings.name, bool(spec.profile), sample)
         found = await self._trials.problem(trial)
         if found is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS

@@ -47,6 +47,7 @@ class ClassSpec:
     network: Network = _USUAL_NETWORK
     detailed_monitoring: bool = False
     nested_virtualization: str = ""
+    enclaves: bool = False
     context: str = ""
 
     @property
@@ -91,6 +92,7 @@ def read(wire: Mapping[str, object]) -> ClassSpec:
         network=_network(spec),
         detailed_monitoring=spec.flag("detailedMonitoring"),
         nested_virtualization=spec.map("cpuOptions").text("nestedVirtualization") or "",
+        enclaves=spec.map("enclaveOptions").flag("enabled"),
         context=spec.text("context") or "",
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.clouds.aws import calls, fleet, tags
+from dovetail.clouds.aws.class_sample import Sample, usual
 from dovetail.clouds.aws.client import Aws
 from dovetail.clouds.aws.contents import Content, data_of
 from dovetail.clouds.aws.nodeclass.verdicts import VALIDATED, Verdict, bad, failed, is_denied, sentence, unsure
@@ -24,20 +25,20 @@ from dovetail.core import labels
 
 REMEMBERED_SECONDS: Final = 1800.0
 _MANY: Final = 1024
-#: Types that every region has; a dry run asks for permission, not for capacity.
-_USUAL: Final = {"amd64": "m5.large", "arm64": "m6g.large"}
 #: A profile that was just made is not known everywhere yet.
 _FRESH_PROFILE: Final = "InstanceProfileNameInvalid"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is tried: a class, the user data its machines would have, and whether its user named the profile."""
+    """What is tried: a class, the user data its machines would have, whether its user named the profile, and a type the
+    class can launch; without one a type is tried that every region has."""
 
     resolved: ResolvedClass
     user_data: str
     cluster: str
     own_profile: bool = False
+    sample: Sample | None = None
 
     @property
     def told(self) -> dict[str, str]:
@@ -50,11 +51,11 @@ class Trial:
 
     @property
     def image(self) -> Image:
-        return self.resolved.images[0]
+        return self.sample[1] if self.sample else self.resolved.images[0]
 
     @property
     def instance_type(self) -> str:
-        return _USUAL.get(self.image.requirements.value(labels.ARCH) or "amd64", _USUAL["amd64"])
+        return self.sample[0] if self.sample else usual(self.image)
 
     @property
     def data(self) -> dict[str, Any]:
