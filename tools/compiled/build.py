@@ -21,9 +21,9 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = Path("src/dovetail")
 ROOM: Final = PACKAGE / "core" / "scheduling"
-#: The checker shares nothing with what it checks, not even a compiler. The last four make copies of their objects with
+#: The checker shares nothing with what it checks, not even a compiler. The last three make copies of their objects with
 #: `copy`, which compiled ones refuse.
-LEFT_OUT: Final = ("__init__.py", "check*.py", "compiled.py", "index.py", "nodetable.py", "topology.py")
+LEFT_OUT: Final = ("__init__.py", "check*.py", "compiled.py", "index.py", "topology.py")
 KEPT: Final = ROOT / "build" / "compiled"
 
 

@@ -8,9 +8,8 @@ from tests.core.scheduling.small import LARGE, SMALL, app, near, shape, waiting,
 
 from dovetail.core import labels
 from dovetail.core.pods import Pod, Shape
+from dovetail.core.scheduling.bitsets import bits, mask_of
 from dovetail.core.scheduling.compiled import Compiled
-from dovetail.core.scheduling.index import bits
-from dovetail.core.scheduling.nodetable import mask_of
 from dovetail.core.scheduling.queues import queues
 
 

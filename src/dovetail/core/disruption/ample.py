@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from dovetail.core import labels
 from dovetail.core.pods import Pod
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.families import Family
 from dovetail.core.scheduling.groups import Group, GroupKey, Kind
-from dovetail.core.scheduling.index import bits
 from dovetail.core.scheduling.levels import Levels
 
 #: So many nodes are looked at before it is left to a plan.

@@ -14,9 +14,10 @@ from dovetail.core.nodes import Node
 from dovetail.core.pods import Kinship, Pod, PodState, Shape
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.scheduling.asks import Ask, ladder
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, Turn
 from dovetail.core.scheduling.groups import GroupKey
-from dovetail.core.scheduling.index import PoolIndex, bits
+from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.levels import Levels
 from dovetail.core.scheduling.nodetable import DAEMONSET, NodeTable
 from dovetail.core.scheduling.problem import Problem

@@ -16,11 +16,12 @@ from typing import Final
 from dovetail.core.pods import Pod, Shape
 from dovetail.core.resources import quantity_of
 from dovetail.core.scheduling.asks import Ask
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.board import Board
 from dovetail.core.scheduling.families import Terms
 from dovetail.core.scheduling.flexibility import is_kept_by_cut, met, reached
 from dovetail.core.scheduling.groups import Group
-from dovetail.core.scheduling.index import PoolIndex, bits
+from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.obstacles import Obstacle
 from dovetail.core.scheduling.problem import PoolRefusal, Refused
 from dovetail.core.scheduling.states import State

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dovetail.core import labels
-from dovetail.core.scheduling.index import PoolIndex, bits
+from dovetail.core.scheduling.bitsets import bits
+from dovetail.core.scheduling.index import PoolIndex
 from dovetail.core.scheduling.states import State
 
 MinValues = tuple[tuple[str, int], ...]

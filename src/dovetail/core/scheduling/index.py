@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +23,7 @@ from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirement, Requirements
 from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, GIB, MEMORY, NOTHING, Resources
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.disks import may_grow
 from dovetail.core.scheduling.problem import Options
 from dovetail.core.scheduling.reserved import ReservedRows
@@ -39,27 +40,6 @@ class Slot:
 
     requirements: Requirements
     types: int
-
-
-#: A long set is read a window at a time, so that taking a bit out of it does not copy all of it.
-_WINDOW: Final = 512
-_WINDOW_MASK: Final = (1 << _WINDOW) - 1
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The positions of the set bits, lowest first."""
-    start = 0
-    while mask:
-        skipped = (mask & -mask).bit_length() - 1
-        start += skipped
-        mask >>= skipped
-        window = mask & _WINDOW_MASK
-        while window:
-            low = window & -window
-            yield start + low.bit_length() - 1
-            window ^= low
-        start += _WINDOW
-        mask >>= _WINDOW
 
 
 class PoolIndex:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from dovetail.core.scheduling.nodetable import mask_of
+from dovetail.core.scheduling.bitsets import mask_of
 
 _STEPS: Final = 64
 _DOUBLINGS: Final = 20

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 
 from dovetail.core import labels
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, HostPort, Pod, PodState, Shape
 from dovetail.core.requirements import Requirement, Requirements
 from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.scheduling.bitsets import bits, mask_of
 from dovetail.core.scheduling.groups import NodeFilter
-from dovetail.core.scheduling.index import bits
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, Taint, Toleration, untolerated
 
 DAEMONSET = "DaemonSet"
@@ -72,7 +71,7 @@ class NodeTable:
 
         Beside it stands whether the shapes that run are still the same. What is asked of labels and taints is shared.
         """
-        other = copy(self)
+        other = self._twin()
         other._room = {name: column.copy() for name, column in self._room.items()}
         other.bound, other.moving, other.ports = self.bound.copy(), self.moving.copy(), self.ports.copy()
         other.attached = self.attached.copy()
@@ -93,6 +92,15 @@ class NodeTable:
             short = any(column[number] < 0 for column in other._room.values())
             other.overdrawn = other.overdrawn | bit if short else other.overdrawn & ~bit
         return other, same
+
+    def _twin(self) -> NodeTable:
+        """One that shares everything."""
+        other = NodeTable((), (), ())
+        other.nodes, other.numbers, other.everyone, other.open = self.nodes, self.numbers, self.everyone, self.open
+        other._by_label, other._with_key, other._by_taints = self._by_label, self._with_key, self._by_taints
+        other._admitting, other._room, other.overdrawn = self._admitting, self._room, self.overdrawn
+        other.bound, other.moving, other.ports, other.attached = self.bound, self.moving, self.ports, self.attached
+        return other
 
     def _recount(self, number: int, pod: Pod, sign: int) -> bool:
         """Add or take away one pod; whether that leaves the same shapes. A table of one's own is changed only."""
@@ -277,14 +285,6 @@ class NodeTable:
         if found is None:
             found = next((value for raw, value in node.labels.items() if labels.canonical(raw) == key), None)
         return found
-
-
-def mask_of(numbers: Iterable[int], size: int) -> int:
-    """The set of these bits, built in one go: adding them one by one would copy the set each time."""
-    packed = bytearray(size // 8 + 1)
-    for number in numbers:
-        packed[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(packed, "little")
 
 
 class _Resident:

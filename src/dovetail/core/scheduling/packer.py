@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dovetail.core.scheduling.accept import Acceptor
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.board import Board
 from dovetail.core.scheduling.bonds import Allowed
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.finish import finished
 from dovetail.core.scheduling.groups import Kind
-from dovetail.core.scheduling.index import bits
 from dovetail.core.scheduling.ledger import Ledger
 from dovetail.core.scheduling.mixing import Mixer
 from dovetail.core.scheduling.problem import Plan

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.flexibility import MinValues, met
-from dovetail.core.scheduling.index import bits
 from dovetail.core.scheduling.reserved import Reservable, Reserved
 from dovetail.core.scheduling.states import State
 from dovetail.core.scheduling.stock import Stock
