@@ -83,6 +83,20 @@ def test_types_with_the_same_spans_share_them_S0_2() -> None:
     assert one.requirements.get(labels.ZONE) is two.requirements.get(labels.ZONE)
 
 
+def test_a_type_at_other_prices_shares_its_labels_and_one_with_other_zones_does_not_S0_2() -> None:
+    bare = spec()
+    before = instance_type(bare, (row("a", "spot", "0.1"), row("b", "spot", "0.2")))
+    dearer = tuple(one.priced(row(dollars="0.9").price, False) for one in before.offerings)
+    after = instance_type(bare, dearer, twin=before)
+    assert after.requirements is before.requirements
+    assert [(one.zone, str(one.price), one.available) for one in after.offerings] == [
+        ("a", "0.9", False),
+        ("b", "0.9", False),
+    ]
+    for fewer in ((row("a", "spot"),), (row("a", "spot"), row(None, "spot")), (row("a"), row("b"))):
+        assert instance_type(bare, fewer, twin=before).requirements == instance_type(bare, fewer).requirements
+
+
 def test_a_type_without_rows_is_just_its_spec() -> None:
     bare = spec()
     found = instance_type(bare, ())

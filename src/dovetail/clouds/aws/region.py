@@ -107,15 +107,16 @@ def _at(prices: PriceList, one: TypeAnswer, rows: tuple[Offering, ...]) -> tuple
     name, on_demand = one.instance_type, prices.on_demand.get(one.instance_type)
     spot_zones = [row.zone for row in rows if row.capacity_type == labels.SPOT and row.zone is not None]
     spot = dict(zip(spot_zones, prices.spot_in(name, spot_zones), strict=True)) if spot_zones else {}
+    can_be_node = not spot_zones or refusal(one) is None
     found, changed = [], False
     for row in rows:
         is_spot = row.capacity_type == labels.SPOT
         price = spot.get(row.zone or "") if is_spot else on_demand
         sold = row.available
         if is_spot:
-            sold = (price is not None or not prices.spot_whole) and refusal(one) is None
+            sold = (price is not None or not prices.spot_whole) and can_be_node
         if price != row.price or sold != row.available:
-            row, changed = replace(row, price=price, available=sold), True
+            row, changed = row.priced(price, sold), True
         found.append(row)
     return sorted_offerings(found) if changed else rows
 

@@ -49,6 +49,12 @@ class Offering:
         """Whether one could be bought now: the market has it, and a reservation has room (S3.5)."""
         return self.available and (self.count is None or self.count > 0)
 
+    def priced(self, price: Price | None, available: bool) -> Offering:
+        """The row at another price. A poll of prices does this for all of them, hence no `replace`."""
+        return Offering(
+            self.requirements, self.zone, self.capacity_type, price, available, self.count, self.reservations
+        )
+
     @property
     def order(self) -> tuple[bool, int, str, str]:
         """The stated key for ties: priced first, then cheaper, then by zone and capacity type."""
@@ -139,8 +145,17 @@ def instance_type(
     if twin is not None and twin.offerings is rows and twin.spec.requirements is spec.requirements:
         return twin if twin.spec is spec else InstanceType(spec, rows, twin.requirements)
     spans = tuple(_spans(rows))
+    if twin is not None and twin.spec.requirements is spec.requirements and _says(twin.requirements, spec, spans):
+        return InstanceType(spec, rows, twin.requirements)
     requirements = Requirements((*spec.requirements, *spans)) if spans else spec.requirements
     return InstanceType(spec, rows, requirements)
+
+
+def _says(known: Requirements, spec: Spec, spans: tuple[Requirement, ...]) -> bool:
+    """Whether these are the spec's requirements and just these spans."""
+    if len(known) != len(spec.requirements) + len(spans):
+        return False
+    return all(known.get(one.key) is one for one in spans)
 
 
 def _spans(rows: tuple[Offering, ...]) -> Iterator[Requirement]:

@@ -18,6 +18,7 @@ from dovetail.core.errors import BadValue, shown
 
 NANO: Final = 10**9
 HOURS_PER_MONTH: Final = 730
+_PLACES: Final = 9
 _DECIMAL: Final = re.compile(r"(?:[0-9]{1,12}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 
 
@@ -80,6 +81,9 @@ def _parse_text(text: str) -> int:
         raise BadValue(f"{shown(text)} is negative; a price is 0 or more")
     if _DECIMAL.fullmatch(text) is None:
         raise BadValue(f"{shown(text)} is not a price; write a number of dollars an hour, such as 0.096")
+    whole, _, fraction = text.partition(".")
+    if len(fraction) <= _PLACES and (whole + fraction).isdigit():
+        return int(whole or "0") * NANO + int(fraction.ljust(_PLACES, "0"))
     return round(Fraction(text) * NANO)
 
 
