@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -48,7 +48,7 @@ FREE: Final = 100
 PODS: Final = 5_000
 CLAIMS: Final = 500
 _RUNS: Final = 3
-_TURNS: Final = 9
+_TURNS: Final = 21
 
 
 def run() -> list[Row]:
@@ -184,8 +184,9 @@ def _reservations() -> list[Row]:
     plain = _market()
     held = _held(plain, RESERVATIONS)
     markets = (plain, _market(held), _market(held, rooms=1, free=FREE), _market(held, rooms=1))
-    none, *others = _turns([_plans(one, PODS) for one in markets], turns=_TURNS)
-    used_up, few, every = (100 * (one / none - 1) for one in others)
+    plans = [_plans(one, PODS) for one in markets]
+    none = min(_seconds(plans[0]) for _ in range(3))
+    used_up, few, every = (_extra(plans[0], one, turns=_TURNS) for one in plans[1:])
     label = f"{RESERVATIONS:,} reservations selected, {PODS:,} pods to plan: extra time"
     return [
         lower(f"{PODS:,} pods to plan, no reservation selected", "s", none),
@@ -203,14 +204,19 @@ def _plans(market: AwsMarket, pods: int) -> Callable[[], object]:
     return lambda: rested(solve, asked, shelf)
 
 
-def _turns(works: Sequence[Callable[[], object]], turns: int) -> list[float]:
-    """The least processor time of each, measured in turns so that whatever else the machine does hits all alike."""
-    seconds: list[list[float]] = [[] for _ in works]
-    for turn in range(turns + 1):
-        for at, work in enumerate(works):
-            gc.collect()
-            began = time.process_time()
-            work()
-            if turn:
-                seconds[at].append(time.process_time() - began)
-    return [min(one) for one in seconds]
+def _extra(plain: Callable[[], object], other: Callable[[], object], turns: int) -> float:
+    """How much more processor time the other takes, in percent: the middle of many pairs. The two of a pair follow each
+    other at once, now one first and now the other, as the machine's own speed changes by the second."""
+    shares = []
+    for turn in range(turns):
+        pair = [_seconds(one) for one in ((plain, other) if turn % 2 else (other, plain))]
+        before, after = pair if turn % 2 else reversed(pair)
+        shares.append(after / before)
+    return 100 * (statistics.median(shares) - 1)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    began = time.process_time()
+    work()
+    return time.process_time() - began
