@@ -36,7 +36,7 @@ def main() -> int:
             rows = known[name].run()
             write(name, rows)
             failures += (f"{name}, {words}" for words in broken(rows))
-    # After a part of them the page is left alone: rendered from one benchmark's figures it would forget the others'.
+    # After a part of them the page is left alone: `--render-only` puts in what is worth keeping.
     status = 0 if asked.names and not asked.render_only else render(known)
     for words in failures:
         print(f"FAILED: {words}", file=sys.stderr)
@@ -65,13 +65,17 @@ def render(known: dict[str, ModuleType]) -> int:
         print("There are no figures here: the page stays as it is, and the README's table was made from it.")
         return 0
     sections = [
-        page.Section(name, inspect.getdoc(known[name]) or "", from_json(path.read_text(encoding="utf-8")))
+        page.Section(
+            name,
+            inspect.getdoc(known[name]) or "",
+            from_json(path.read_text(encoding="utf-8")),
+            datetime.datetime.fromtimestamp(path.stat().st_mtime, tz=datetime.UTC).date(),
+        )
         for name, path in kept.items()
     ]
-    newest = max(path.stat().st_mtime for path in kept.values())  # when it was measured, not when it was rendered
-    date = datetime.datetime.fromtimestamp(newest, tz=datetime.UTC).date()
     page.PAGE.parent.mkdir(parents=True, exist_ok=True)
-    page.PAGE.write_text(page.render(sections, page.this_machine(peer.version(), date)), encoding="utf-8")
+    before = page.PAGE.read_text(encoding="utf-8") if page.PAGE.exists() else ""
+    page.PAGE.write_text(page.render(sections, page.this_machine(), peer.version(), before), encoding="utf-8")
     excerpt.write()
     print(f"wrote {page.PAGE.relative_to(ROOT)} and the table in {excerpt.README.name}")
     missed = [row.row for section in sections for row in section.rows if row.met is False]

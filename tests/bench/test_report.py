@@ -78,14 +78,28 @@ def test_what_is_written_has_exactly_the_seven_keys_and_reads_back_the_same(
     assert "load" in capsys.readouterr().out
 
 
+MACHINE = page.Machine("Fast One", 2, "CPython 3.11")
+
+
 def test_the_page_names_the_machine_and_shows_each_benchmark_with_its_words():
-    machine = page.Machine("Fast One", 2, "CPython 3.11", "peer v1", datetime.date(2026, 1, 2))
     rows = [report.Row("a|b", "s", 0.1, None, None, None, None)]
-    text = page.render([page.Section("catalog", "What it costs to hold a catalogue.", rows)], machine)
-    assert "| processor | Fast One, 2 cores |" in text
-    assert "| measured on | 2026-01-02 |" in text
-    assert "## catalog\n\nWhat it costs to hold a catalogue.\n\n" in text
+    about = "What it costs to hold a catalogue."
+    text = page.render([page.Section("catalog", about, rows, datetime.date(2026, 1, 2))], MACHINE, "peer v1")
+    measured = "Measured on 2026-01-02: Fast One, 2 cores, CPython 3.11; peer peer v1."
+    assert f"## catalog\n\n{about}\n\n{measured}\n\n" in text
     assert "| a\\|b | 100 ms | – | – |  |  |" in text
+
+
+def test_a_page_made_anew_keeps_the_sections_there_are_no_figures_for():
+    def section(name: str, seconds: float) -> page.Section:
+        rows = [report.Row("a", "s", seconds, None, None, None, None)]
+        return page.Section(name, f"About {name}.", rows, datetime.date(2026, 1, 2))
+
+    whole = page.render([section(name, 0.1) for name in ("aws", "catalog", "scheduling")], MACHINE, "peer")
+    assert page.render([], page.Machine("Another", 8, "PyPy"), "none", whole) == whole
+    after = page.render([section("catalog", 0.2), section("live", 0.2)], MACHINE, "peer", whole)
+    expected = [section("aws", 0.1), section("catalog", 0.2), section("live", 0.2), section("scheduling", 0.1)]
+    assert after == page.render(expected, MACHINE, "peer")
 
 
 def test_the_peers_lines_become_figures_by_name():
