@@ -19,7 +19,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import Final
 
-from bench import disruption_load, plot_curve
+from bench import disruption_load, measure, plot_curve
 from bench.disruption_agents import Book, Ours
 from bench.disruption_day import Agent, Cluster, Nobody, Totals, lived
 from bench.plot_curve import Curve, Point, Words
@@ -78,7 +78,7 @@ DAYS: Final = (
 @cache
 def days() -> dict[Day, Totals]:
     """All of them, beside each other: they share nothing, and virtual time does not mind."""
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), measure.end_with_parent) as pool:
         return dict(zip(DAYS, pool.map(lived_through, DAYS), strict=True))
 
 

@@ -9,16 +9,18 @@ import contextlib
 import gc
 import importlib
 import json
+import os
 import re
 import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -63,10 +65,22 @@ def each_seconds(
     return seconds
 
 
+def end_with_parent() -> None:
+    """For a worker: whoever kills the benchmark does not want it to go on for hours."""
+
+    def watch() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def fresh(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What `work` answers in a process of its own, as a controller has one: what other benchmarks left behind in this
     one's memory is not in its way."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as pool:
         return pool.submit(work, *args, **kwargs).result()
 
 
