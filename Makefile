@@ -8,7 +8,7 @@ BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
 # Three workers have a control plane each, and two of those wait much; the rest is work for two cores all the time.
 PYTEST  ?= $(BIN)/python -m pytest -n 4 --dist loadgroup
-# Where there is a C compiler, the planner is measured as it is shipped: compiled.
+# Where there is a C compiler, the planner is measured as DOVETAIL_COMPILE=1 ships it.
 WITH_COMPILED = PYTHONPATH="$$($(BIN)/python -m tools.compiled --if-possible)"
 SEED    := $(or $(SEED),$(shell date +%s))
 

@@ -209,9 +209,8 @@ def _extra(plain: Callable[[], object], other: Callable[[], object], turns: int)
     other at once, now one first and now the other, as the machine's own speed changes by the second."""
     shares = []
     for turn in range(turns):
-        pair = [_seconds(one) for one in ((plain, other) if turn % 2 else (other, plain))]
-        before, after = pair if turn % 2 else reversed(pair)
-        shares.append(after / before)
+        seconds = {one: _seconds(one) for one in ((plain, other) if turn % 2 else (other, plain))}
+        shares.append(seconds[other] / seconds[plain])
     return 100 * (statistics.median(shares) - 1)
 
 

@@ -20,6 +20,7 @@ from bench import measure
 from bench.pods_from_json import read_nodes, read_pods
 from bench.report import ROOT
 from bench.worlds import POOL, World, world
+from dovetail.cli.version import planner
 from dovetail.clouds.kwok.types_file import parse_types_file
 from dovetail.clouds.listed import ListedMarket
 from dovetail.controllers.solving import rested
@@ -27,7 +28,6 @@ from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.labels import INSTANCE_TYPE
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.requirements import EMPTY, Requirements, requirement
-from dovetail.core.scheduling import packer
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Options, Plan, PreferencePolicy, Problem
 from dovetail.core.scheduling.shelf import Shelf
@@ -120,7 +120,7 @@ def _told(plan: Plan, pods: int, each_seconds: tuple[float, ...], first_seconds:
 
 def compiled() -> bool:
     """Whether the planner at work here is compiled."""
-    return not packer.__file__.endswith(".py")
+    return planner() == "compiled"
 
 
 def interpreted(name: str) -> float:

@@ -28,16 +28,16 @@ def run(flags: Namespace, console: Console) -> int:
     if getattr(flags, "output", "text") == "json":  # `dovetail --version` has no such flag
         from dovetail.cli.output import structured
 
-        told = {"version": __version__, "python": platform.python_version(), "planner": _planner()}
+        told = {"version": __version__, "python": platform.python_version(), "planner": planner()}
         structured(told, "json", console)
         return Exit.OK
     short = getattr(flags, "short", False)
-    compiled = ", compiled" if _planner() == "compiled" else ""
+    compiled = ", compiled" if planner() == "compiled" else ""
     console.write(__version__ if short else f"dovetail {__version__} (Python {platform.python_version()}{compiled})")
     return Exit.OK
 
 
-def _planner() -> str:
+def planner() -> str:
     """A wheel built with DOVETAIL_COMPILE=1 has it compiled. It is looked for and not loaded: this is to be quick."""
     found = find_spec("dovetail.core.scheduling.packer")
     return "interpreted" if found is None or not found.origin or found.origin.endswith(".py") else "compiled"

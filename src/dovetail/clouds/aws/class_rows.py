@@ -61,16 +61,11 @@ class ClassRows:
         known = self._made.get(name)
         if known is not None and known[0] is rows:
             return known[1]
-        made = rows if self._as_sold(name, rows) else tuple(self.finished(name, rows))
+        made = tuple(self.finished(name, rows))
+        if len(made) == len(rows) and all(a is b for a, b in zip(made, rows, strict=True)):
+            made = rows
         self._made[name] = (rows, made)
         return made
-
-    def _as_sold(self, name: str, rows: tuple[Offering, ...]) -> bool:
-        """Whether a class can have a type in every way it is sold."""
-        if name in self.refused or self._closed or self.terms.placement_group is not None:
-            return False
-        zones = self.terms.zones
-        return all(row.zone is None or row.zone in zones for row in rows)
 
     def _refusals(self, shelf: Shelf) -> Iterator[tuple[str, str]]:
         for name, machine in shelf.machines(change_of(self.terms)).items():
