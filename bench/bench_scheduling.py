@@ -7,6 +7,9 @@ we look up of the catalog is kept from plan to plan, as the peer keeps its types
 Ours is the median of runs before and after the peer's. Our planner is compiled where there is a C compiler, as
 `DOVETAIL_COMPILE=1` ships it (see the why page of the scheduler); a row says what it does as plain Python.
 
+Targets without a peer are for a machine on which the peer plans 185 diverse pods a second; its row says what this one
+is.
+
 Speed is only worth something if the plan is as good, so each workload also shows what would be bought. Leaving more
 pods waiting than the peer, paying more, or buying more nodes without paying less fails the run.
 
