@@ -30,7 +30,7 @@ from dovetail.core.catalog.prices import (
     parse_replacement,
 )
 from dovetail.core.catalog.reservations import Pool, Reservation, reserved_price
-from dovetail.core.catalog.specs import Spec, SpecRules, specs_of
+from dovetail.core.catalog.specs import Spec, SpecMaker, SpecRules
 from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.requirements import EMPTY, Requirement, Requirements, is_in, requirement
@@ -227,7 +227,8 @@ class FakeMarket:
         self.asked["specs"] += 1
         withheld = self.withheld.get(pool.node_class, frozenset())
         machines = [one for one in self.machines.values() if one.name not in withheld]
-        return specs_of(machines, self.spec_rules(pool), self.memory_seen)
+        maker, seen = SpecMaker(self.spec_rules(pool)), self.memory_seen
+        return {one.name: maker.spec_of(one, seen.get(one.name)) for one in machines}
 
     def specs_generation(self, pool: NodePool) -> int:
         self.asked["specs generation"] += 1

@@ -24,7 +24,7 @@ from dovetail.clouds.load import load
 from dovetail.clouds.options import BUNDLED, LoadOptions
 from dovetail.clouds.pricelist import PriceRow, price_list
 from dovetail.core.catalog.listing import Listing
-from dovetail.core.catalog.specs import SpecRules, specs_of
+from dovetail.core.catalog.specs import SpecMaker, SpecRules
 from dovetail.core.errors import BadField
 from dovetail.core.kubelet import KubeletSettings
 
@@ -157,7 +157,9 @@ def test_a_row_with_one_field_spoilt_costs_at_most_itself(name: str, data: st.Da
     assert len(rows) >= len(spoilt) - 1
     found = listed(name, rows)
     if found is not None:
-        specs_of(found.hardware, SpecRules(KubeletSettings(), found.rules))
+        maker = SpecMaker(SpecRules(KubeletSettings(), found.rules))
+        for one in found.hardware:
+            maker.spec_of(one)
         assert len(found.problems) <= 1
     if name.startswith("aws/prices"):
         _, wrong = price_list(rows, name, "test")

@@ -11,7 +11,7 @@ from dovetail.clouds.load import CLOUDS, load, regions
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import instance_type
 from dovetail.core.catalog.prices import SourceKind
-from dovetail.core.catalog.specs import SpecRules, specs_of
+from dovetail.core.catalog.specs import SpecMaker, SpecRules
 from dovetail.core.errors import BadInput
 from dovetail.core.kubelet import KubeletSettings
 
@@ -30,9 +30,12 @@ def test_the_bundled_files_have_no_problems(cloud: str, request: pytest.FixtureR
 def test_every_type_of_every_cloud_makes_a_spec_pods_can_use(cloud: str, request: pytest.FixtureRequest) -> None:
     """S0.1: name, requirements, capacity and overhead, for each of them."""
     listing: Listing = request.getfixturevalue(cloud)
-    specs = specs_of(listing.hardware, SpecRules(KubeletSettings(), listing.rules))
-    assert len(specs) == len(listing.hardware) > 100
-    for spec in specs.values():
+    rules = SpecRules(KubeletSettings(), listing.rules)
+    maker = SpecMaker(rules)
+    assert len(listing.hardware) > 100
+    for one in listing.hardware:
+        spec = maker.spec_of(one)
+        assert spec == rules.spec_of(one)
         assert spec.allocatable.cpu_millis > 0, spec.name
         assert spec.capacity.cpu_millis >= spec.allocatable.cpu_millis
         assert spec.requirements.value("node.kubernetes.io/instance-type") == spec.name

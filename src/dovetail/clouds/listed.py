@@ -21,7 +21,7 @@ from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering, OfferingKey, sorted_offerings
 from dovetail.core.catalog.prices import Price, Source, SourceKind
 from dovetail.core.catalog.reservations import Pool, Reservation, pooled, reserved_price
-from dovetail.core.catalog.specs import Spec, SpecRules
+from dovetail.core.catalog.specs import Spec, SpecMaker, SpecRules
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.requirements import Requirements, is_in
 
@@ -176,11 +176,12 @@ class ListedMarket:
 
     def _made(self, rules: SpecRules, old: _Specs | None) -> _Specs:
         found: dict[str, Spec] = {}
+        maker = SpecMaker(rules)
         for one in self._listing.hardware:
             seen = self._seen.get(one.name)
             known = old.by_name.get(one.name) if old else None
             if old is None or known is None or known.hardware is not one or old.seen.get(one.name) != seen:
-                known = rules.spec_of(one, memory_seen=seen)
+                known = maker.spec_of(one, seen)
             found[one.name] = known
         return _Specs(MappingProxyType(found), self._listing.hardware, self._seen)
 

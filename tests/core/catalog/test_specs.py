@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +12,12 @@ from tests.builders import FakeMarket, hardware, pool
 
 from dovetail.core.catalog.allocatable import NodeRules, Settings
 from dovetail.core.catalog.cache import CatalogCache
-from dovetail.core.catalog.hardware import Disk
+from dovetail.core.catalog.hardware import Disk, Hardware, Interfaces
 from dovetail.core.catalog.overrides import Override
-from dovetail.core.catalog.specs import SpecRules
+from dovetail.core.catalog.specs import SpecMaker, SpecRules
 from dovetail.core.errors import BadInput
 from dovetail.core.kubelet import KubeletSettings, ReserveStrategy, parse_settings
+from dovetail.core.requirements import Requirements, is_in
 from dovetail.core.resources import EPHEMERAL_STORAGE, GIB, Resources
 
 EKS = SpecRules(KubeletSettings(), NodeRules(reserve=ReserveStrategy.EKS))
@@ -62,3 +66,46 @@ def test_settings_of_types_change_nothing_a_launch_template_is_made_of_S2_13() -
     assert all(after.types[name].capacity != one.capacity for name, one in before.types.items())
     assert all(after.types[name].spec.hardware is one.spec.hardware for name, one in before.types.items())
     assert market.spec_rules(web) == rules
+
+
+#: Another value for everything a machine can differ in.
+OTHERWISE: dict[str, Any] = {
+    "name": "other",
+    "cpu_millis": 48_000,
+    "memory_bytes": 3 * GIB,
+    "firmware_bytes": GIB,
+    "requirements": Requirements([is_in("chip", "other")]),
+    "devices": Resources({"nvidia.com/gpu": 8}),
+    "interfaces": Interfaces(7, 31),
+    "disk": Disk(7 * GIB, 2),
+    "pods": 3,
+    "shared_core": True,
+    "family": "other",
+    "volume_limits": (("disks.example.com", 3),),
+    "source": "elsewhere",
+}
+
+
+def test_machines_that_hold_the_same_share_their_sums() -> None:
+    maker = SpecMaker(EKS)
+    one, other = maker.spec_of(hardware("one")), maker.spec_of(hardware("other"))
+    assert (one.name, other.name) == ("one", "other")
+    assert one.allocatable is other.allocatable
+    assert one.capacity is other.capacity
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Hardware)])
+@pytest.mark.parametrize("strategy", ReserveStrategy)
+def test_whatever_a_machine_differs_in_its_spec_is_its_own(name: str, strategy: ReserveStrategy) -> None:
+    rules = SpecRules(KubeletSettings(), NodeRules(reserve=strategy))
+    maker, usual = SpecMaker(rules), hardware()
+    different = replace(usual, **{name: OTHERWISE[name]})
+    assert different != usual
+    assert [maker.spec_of(one) for one in (usual, different)] == [rules.spec_of(one) for one in (usual, different)]
+
+
+def test_what_a_node_reported_is_of_its_own_type_alone() -> None:
+    maker, machine = SpecMaker(EKS), hardware()
+    seen = machine.memory_bytes - GIB
+    assert maker.spec_of(machine) == EKS.spec_of(machine)
+    assert maker.spec_of(machine, seen) == EKS.spec_of(machine, memory_seen=seen) != maker.spec_of(machine)

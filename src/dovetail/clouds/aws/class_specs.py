@@ -19,7 +19,7 @@ from dovetail.core import labels
 from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.density import KUBERNETES_DENSITY, ByInterface
 from dovetail.core.catalog.hardware import Disk, Hardware
-from dovetail.core.catalog.specs import Spec, SpecRules
+from dovetail.core.catalog.specs import Spec, SpecMaker, SpecRules
 from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.requirements import Requirement, Requirements, is_in
 from dovetail.core.resources import GIB, Resources
@@ -136,11 +136,12 @@ class Shelf:
         seen = dict(key.seen)
         machines = self.machines(key.change)
         usual = self.specs(replace(key, seen=())) if seen else {}
+        maker = SpecMaker(key.rules)
         found: dict[str, Spec] = {}
         for name, machine in machines.items():
             spec = usual.get(name)
             if spec is None or name in seen:
-                spec = key.rules.spec_of(machine, memory_seen=seen.get(name))
+                spec = maker.spec_of(machine, seen.get(name))
             found[name] = spec
         return MappingProxyType(found)
 
@@ -160,10 +161,11 @@ class Shelf:
 
 def _taken_over(old: Specs, shelf: Shelf, key: SpecKey) -> Specs:
     seen, machines = dict(key.seen), shelf.machines(key.change)
+    maker = SpecMaker(key.rules)
     found: dict[str, Spec] = {}
     for name, machine in machines.items():
         known = old.get(name)
         if known is None or known.hardware is not machine:
-            known = key.rules.spec_of(machine, memory_seen=seen.get(name))
+            known = maker.spec_of(machine, seen.get(name))
         found[name] = known
     return MappingProxyType(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -73,8 +72,27 @@ class SpecRules:
         return high * GIB
 
 
-def specs_of(
-    hardware: Iterable[Hardware], rules: SpecRules, memory_seen: Mapping[str, int] | None = None
-) -> dict[str, Spec]:
-    seen = memory_seen or {}
-    return {one.name: rules.spec_of(one, memory_seen=seen.get(one.name)) for one in hardware}
+#: What decides how much room a machine has; types that differ in nothing of it have the same.
+_Room = tuple[object, ...]
+
+
+class SpecMaker:
+    """Makes the specs of many types under the same rules. Many are the same machine under another name, or with
+    another chip or disk: what they hold is worked out once, and is the same object for all of them."""
+
+    def __init__(self, rules: SpecRules) -> None:
+        self._rules = rules
+        self._sums: dict[_Room, tuple[Resources, Resources]] = {}
+
+    def spec_of(self, hardware: Hardware, memory_seen: int | None = None) -> Spec:
+        room = _room(hardware, memory_seen)
+        known = self._sums.get(room)
+        if known is None:
+            found = self._rules.ledger_of(hardware, memory_seen=memory_seen)
+            known = self._sums[room] = found.capacity, found.allocatable
+        return Spec(hardware.name, hardware.requirements, *known, hardware)
+
+
+def _room(one: Hardware, memory_seen: int | None) -> _Room:
+    sizes = (one.cpu_millis, one.memory_bytes, one.firmware_bytes, one.pods, memory_seen)
+    return (*sizes, one.devices, one.interfaces, one.disk, one.shared_core)
