@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
+from dovetail.core.nodeclaims import UNREGISTERED
 from dovetail.kube.client import Client
 from dovetail.kube.errors import KubeError
 
@@ -75,7 +76,7 @@ class Seen:
     bound: dict[str, float] = field(default_factory=dict)
     claims: dict[str, dict[str, float]] = field(default_factory=dict)
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
-    #: By Node: when it was there, was ready, and had lost its last taint.
+    #: By Node: when it was there, had lost its buyer's taint, was ready, had lost the node controller's, and all.
     joined: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def pod(self, one: _Object, now: float) -> None:
@@ -95,9 +96,14 @@ class Seen:
     def node(self, one: _Object, now: float) -> None:
         self.nodes[one.metadata.name] = one.metadata.labels or {}
         reached = self.joined.setdefault(one.metadata.name, {"Joined": now})
+        taints = [taint.key for taint in one.spec.taints or ()]
+        if UNREGISTERED.key not in taints:
+            reached.setdefault("Opened", now)
         if any(held.type == "Ready" and held.status == "True" for held in one.status.conditions or ()):
             reached.setdefault("NodeReady", now)
-            if not one.spec.taints:
+            if not any(key.startswith("node.kubernetes.io/") for key in taints):
+                reached.setdefault("Cleared", now)
+            if not taints:
                 reached.setdefault("Untainted", now)
 
     def initialized(self) -> bool:
@@ -108,12 +114,12 @@ class Seen:
         return f"{len(self.claims)} created, {counts}"
 
     def timeline(self, began: float) -> dict[str, list[float]]:
-        """When each pod was created and bound, each claim written and through its phases, and each Node there, ready
-        and free of taints: to look into a run."""
+        """When each pod was created and bound, each claim written and through its phases, and each Node there, opened
+        by its buyer, ready, cleared by the node controller, and free of taints: to look into a run."""
         moments = {"created": list(self.created.values()), "bound": list(self.bound.values())}
         for phase in ("", *PHASES):
             moments[phase or "Claimed"] = [one[phase] for one in self.claims.values() if phase in one]
-        for phase in ("Joined", "NodeReady", "Untainted"):
+        for phase in ("Joined", "Opened", "NodeReady", "Cleared", "Untainted"):
             moments[phase] = [one[phase] for one in self.joined.values() if phase in one]
         return {name: sorted(round(one - began, 3) for one in times) for name, times in moments.items()}
 

@@ -166,6 +166,70 @@ def test_a_node_waits_until_the_pods_of_the_others_have_their_names():
     asyncio.run(scenario())
 
 
+class Ordered:
+    """Two machines of one plan that join as soon as they are bought; the first has."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        nominations = Nominations()
+        nominations.nominate([A], "first", None, FIXED)
+        nominations.nominate([B], "second", None, FIXED)
+        self.places = Places(self.server, nominations)  # type: ignore[arg-type]
+
+    async def opens(self, *, at_once: bool = True) -> asyncio.Task[bool]:
+        """The first one's Node is there; the task ends when it may take pods."""
+        task = asyncio.create_task(self.places.tell("first", "node-1", at_once=at_once))
+        await _turns()
+        return task
+
+
+async def _turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_machines_that_join_at_once_wait_for_those_bought_with_them():
+    async def scenario() -> None:
+        world = Ordered()
+        with world.places.ordering():
+            world.places.expect("first")
+            first = await world.opens()
+            assert not first.done(), "another claim of the plan is being written"
+            world.places.expect("second")
+        await _turns()
+        assert not first.done(), "another machine of the plan is being bought"
+        second = asyncio.create_task(world.places.tell("second", "node-2", at_once=True))
+        await _turns()
+        assert first.done()
+        assert second.done()
+        assert world.server.asked[0][0] == "a"
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_a_machine_that_takes_its_time_or_never_comes():
+    async def scenario() -> None:
+        world = Ordered()
+        world.places.expect("second")
+        first = await world.opens()
+        assert not first.done()
+        world.places.not_soon("second")
+        await _turns()
+        assert first.done()
+
+    asyncio.run(scenario())
+
+
+def test_a_machine_that_took_its_time_waits_for_nobody_else():
+    async def scenario() -> None:
+        world = Ordered()
+        world.places.expect("second")
+        first = await world.opens(at_once=False)
+        assert first.done()
+
+    asyncio.run(scenario())
+
+
 def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():
     server = Server()
 

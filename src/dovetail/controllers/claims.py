@@ -106,6 +106,7 @@ class Claims:
 
     def _lost(self, claim: str) -> None:
         """A claim is going: its pods have to be planned anew."""
+        self.places.not_soon(claim)
         lost = self.nominations.drop_target(claim)
         if lost:
             self.places.take_back(lost)
@@ -171,9 +172,12 @@ class Claims:
             return await self.hands.perform(finalization.finalize(claim, nodes, self.now()))
         joining = bool(nodes) and not claim.is_true(REGISTERED)
         hooked = await self.hooked(known) if joining else NO_HOOKS
-        if joining and not hooked.pending and await self.places.tell(claim.name, nodes[0].name):
-            return 0.0  # that took a while: it is looked at as it is now
         bought = self.cluster.purchases.of(claim)
+        if joining and not hooked.pending:
+            if await self.places.tell(claim.name, nodes[0].name, at_once=bought is not None):
+                return 0.0  # that took a while: it is looked at as it is now
+        elif claim.is_true(LAUNCHED):
+            self.places.not_soon(claim.name)
         step = self._with_moves(progress.advance(claim, nodes, self.now(), bought, hooked))
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):

@@ -184,6 +184,7 @@ class Controller:
             self.snapshots,
             self.catalogs,
             self.nominations,
+            self.places,
             self.hands,
             self.telling,
             solve,
@@ -192,7 +193,6 @@ class Controller:
             self._failed("provisioning"),
             self.choices.options,
             decided=self.times.decided,
-            lapsed=self.places.take_back,
             is_known=self.moves.is_target,
             now=self.now,
         )

@@ -4,16 +4,18 @@ The scheduler packs as it pleases, and a plan that fills its nodes well has no r
 large one's place leaves it over, and one more node is bought for it. So as soon as a machine's Node is seen, and before
 it takes pods, those it was bought for are given its name (`status.nominatedNodeName`), which the scheduler tries first
 and keeps room for. A pod without a name when the first node can be used takes somebody's place, so nodes wait for each
-other: while names are being written, none of those whose pods got names takes any. Where all pods of a plan ask for the
-same, every place is as good as another, and they cost no write. Where we may not write it, nothing is lost but this.
+other: while names are being written, none of those whose pods got names takes any. Machines that join as soon as they
+are bought wait for all that are being bought besides: whoever spreads pods over nodes knows only those that are there,
+and puts two on one where the next would have taken the second. Where all pods of a plan ask for the same, every place
+is as good as another, and they cost no write. Where we may not write it, nothing is lost but this.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from dovetail.api import kinds
@@ -44,14 +46,50 @@ class Places:
         self._may = True
         #: By pod: its uid, and the node it was given the name of.
         self._named: dict[Key, tuple[str, str]] = {}
-        #: How many names are being written.
-        self._naming = 0
-        self._written = asyncio.Event()
+        #: How many names are being written, and plans whose claims are.
+        self._naming = self._ordering = 0
+        #: Claims whose Nodes may be there any moment.
+        self._expected: set[str] = set()
+        self._written, self._all_here = asyncio.Event(), asyncio.Event()
         self._taking: set[asyncio.Task[None]] = set()
 
-    async def tell(self, claim: str, node: str) -> bool:
+    @contextmanager
+    def ordering(self) -> Iterator[None]:
+        """While the claims of a plan are being written."""
+        self._ordering += 1
+        self._note()
+        try:
+            yield
+        finally:
+            self._ordering -= 1
+            self._note()
+
+    def expect(self, claim: str) -> None:
+        """It was written, and its machine is bought next."""
+        self._expected.add(claim)
+        self._note()
+
+    def not_soon(self, claim: str) -> None:
+        """Its Node takes its time, or never comes."""
+        if claim in self._expected:
+            self._expected.remove(claim)
+            self._note()
+
+    def _note(self) -> None:
+        for event, holds in (
+            (self._written, not self._naming),
+            (self._all_here, not (self._naming or self._ordering or self._expected)),
+        ):
+            if holds:
+                event.set()
+            else:
+                event.clear()
+
+    async def tell(self, claim: str, node: str, *, at_once: bool = False) -> bool:
         """The Node of a claim is there: name it to those it was bought for, once, and wait until everybody who is
-        being given a name has it. Whether that took any time."""
+        being given a name has it; if it came `at_once`, until all that may come as fast are there. Whether that took
+        any time."""
+        self.not_soon(claim)
         fixed = (one for one in self._nominations.on(claim) if one.fixed)
         new = [one for one in fixed if self._named.get(one.pod) != (one.uid, node)]
         if not new or not self._may:
@@ -63,18 +101,17 @@ class Places:
             self._named = {pod: what for pod, what in self._named.items() if self._nominations.get(pod) is not None}
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_SECONDS):
-                await self._written.wait()
+                await (self._all_here if at_once else self._written).wait()
         return True
 
     async def _write(self, new: list[Nomination], node: str) -> None:
         self._naming += len(new)
-        self._written.clear()
+        self._note()
         try:
             await asyncio.gather(*(self._name(one, node) for one in new))
         finally:
             self._naming -= len(new)
-            if not self._naming:
-                self._written.set()
+            self._note()
 
     def take_back(self, lost: Iterable[Nomination]) -> None:
         """These pods are not going where they were planned to: a name that was given says so no longer."""

@@ -22,7 +22,8 @@ from dovetail.controllers.act import Hands
 from dovetail.controllers.batching import Batcher
 from dovetail.controllers.buffers import Buffers, is_virtual
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.nominations import Nomination, Nominations
+from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.placing import Places
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.supervision import Later, Rest, keep_on
 from dovetail.core.catalog.cache import CatalogCache
@@ -78,6 +79,7 @@ class Provisioner:
     snapshots: Snapshots
     catalogs: CatalogCache
     nominations: Nominations
+    places: Places
     hands: Hands
     ears: Ears
     solve: Solve
@@ -87,8 +89,6 @@ class Provisioner:
     options: Options = field(default_factory=Options)
     #: Told of every pod that was decided about.
     decided: Callable[[Iterable[Key]], None] = lambda pods: None
-    #: Told of pods that were not bound where they were planned to go, in all the time there was for it.
-    lapsed: Callable[[Iterable[Nomination]], None] = lambda pods: None
     #: Whether somebody else knows whom a claim is for.
     is_known: Callable[[str], bool] = lambda claim: False
     now: Callable[[], float] = time.time
@@ -131,7 +131,8 @@ class Provisioner:
         """Plan what waits now; False if it has to be tried again."""
         if self._unknown_launches():
             return False
-        self.lapsed(self.nominations.lapsed(self.now()))
+        # Not bound where they were planned to go, in all the time there was for it.
+        self.places.take_back(self.nominations.lapsed(self.now()))
         self._waiting, self.refused = False, 0
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
@@ -204,7 +205,8 @@ class Provisioner:
             pods = sum(len(one.pods) for one in plan.claims)
             _log.info("ordering %d nodes for %d pods; %d pods have to wait", len(plan.claims), pods, self.refused)
         gate = asyncio.Semaphore(CONCURRENT_CREATES)
-        results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
+        with self.places.ordering():
+            results = await asyncio.gather(*(self._order(gate, one) for one in plan.claims))
         return all(results)
 
     def _decide(self, plan: Plan) -> None:
@@ -249,6 +251,8 @@ class Provisioner:
             return planned.name
         name = str(answer["metadata"]["name"])
         self._nominate(name, planned.pods, None)
+        if self._fixed:
+            self.places.expect(name)
         self.cluster.learn_claim(answer, new=True)
         return name
 
