@@ -115,6 +115,14 @@ def test_a_pool_says_who_it_is_and_how_its_kubelets_are_set_S2_7():
     assert (one.kubelet.max_pods, one.kubelet.reserve) == (40, ReserveStrategy.GKE)
 
 
+def test_a_node_class_may_have_expressions_where_they_are_enabled():
+    one = yaml.safe_dump_all([pool("a"), node_class(maxPods="min(20, max_pods)")])
+    (found,) = manifests.read([("m.yaml", one)], formulas=True).pools
+    assert [worked.name for worked in found.kubelet.worked] == ["maxPods"]
+    (problem,) = manifests.read([("m.yaml", one)]).problems
+    assert "maxPods: 'min(20, max_pods)' is not a count" in str(problem)
+
+
 def test_the_kubelet_block_of_a_node_class_is_its_pools_unless_they_have_their_own():
     found = read(pool("a"), pool("b", kubelet={"maxPods": 9}), node_class(maxPods=50))
     assert [one.kubelet.max_pods for one in found.pools] == [50, 9]

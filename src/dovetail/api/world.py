@@ -123,14 +123,16 @@ def read_world(
     *,
     with_buffers: bool = False,
     with_disruption: bool = False,
+    formulas: bool = False,
 ) -> World:
     """Read every file, given as its name and its text, or its bytes where it is a large dump.
 
     `with_buffers`: the pods CapacityBuffers stand for are planned as well. `with_disruption`: what only disruption
-    looks at is kept.
+    looks at is kept. `formulas`: an EC2NodeClass may have expressions in its kubelet block.
     """
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
+    found.catalog.formulas = formulas
     found.gathered = _gathering() if with_disruption else None
     wanted = found.changes = list(changes)
     for filename, held in files:
