@@ -43,7 +43,7 @@ from dovetail.clouds.aws.nodeclass.verdicts import Look, Verdict
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.resolved import ResolvedClass, no_user_data
 from dovetail.clouds.aws.templates import Templates
-from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoCapacity
+from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoClass
 from dovetail.core.conditions import Conditions, Moment, Status
 from dovetail.core.errors import BadInput
 from dovetail.core.kubelet import KubeletSettings
@@ -116,10 +116,10 @@ class Resolver:
 
     def resolved(self, ref: NodeClassRef) -> ResolvedClass:
         """The class to launch with. Raises Misconfigured for one that is not ready, Unavailable for one that is not
-        looked at yet or could not be, NoCapacity for one that is not there."""
+        looked at yet or could not be, NoClass for one that is not there."""
         held, (generation, leaving) = self._held.get(ref.name), self._current.get(ref.name, (0, False))
         if leaving or (held is None and not generation):
-            raise NoCapacity(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
+            raise NoClass(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
         if held is None or (generation and held.generation != generation):
             raise unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at", UNKNOWN)
         if held.resolved is not None:
