@@ -128,6 +128,18 @@ def test_the_kubelet_block_of_a_node_class_is_its_pools_unless_they_have_their_o
     assert [one.kubelet.max_pods for one in found.pools] == [50, 9]
 
 
+TENANCY = "karpenter.k8s.aws/instance-tenancy"
+
+
+@pytest.mark.parametrize("key", ["karpenter.sh/capacity-type", TENANCY])
+def test_values_nobody_knows_are_let_pass_beside_one_that_is_known(key: str):
+    one = {"karpenter.sh/capacity-type": "spot", TENANCY: "dedicated"}[key]
+    entry = {"key": key, "operator": "In", "values": [one, "other"]}
+    assert read(pool(requirements=[entry])).problems == ()
+    assert "none of them is a" in problem(pool(requirements=[{**entry, "values": ["other"]}]))
+    assert "asks for 2 values, but only 1" in problem(pool(requirements=[{**entry, "minValues": 2}]))
+
+
 def test_the_block_karpenter_keeps_in_an_annotation_counts():
     wire = pool()
     wire["metadata"]["annotations"] = {"compatibility.karpenter.sh/v1beta1-kubelet-conversion": '{"maxPods": 12}'}
