@@ -91,6 +91,7 @@ class _Sorted:
     budgets: dict[tuple[str, str], Budget] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     templates: dict[tuple[str, str], Draft] = field(default_factory=dict)
+    limit_ranges: dict[tuple[str, str], containers.Defaults] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     sources: dict[tuple[str, str], Document] = field(default_factory=dict)
     classes: set[NodeClassRef] = field(default_factory=set)
@@ -290,8 +291,9 @@ def _runtime_class(found: _Sorted, wire: Fields) -> None:
 
 
 def _limit_range(found: _Sorted, wire: Fields) -> None:
-    namespace = wire.map("metadata").text("namespace") or "default"
-    found.around.limit_ranges[namespace] = containers.read_limit_range(wire)
+    about = wire.map("metadata")
+    key = about.text("namespace") or "default", about.text("name") or ""
+    found.limit_ranges[key] = containers.read_limit_range(wire)
 
 
 def _service(found: _Sorted, wire: Fields) -> None:
@@ -325,6 +327,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[_Sorted, Fields], None]]] = {
 def _joined(found: _Sorted, with_buffers: bool) -> World:
     listed = list(found.workloads.values())
     found.around.selectors = workloads.selectors(listed)
+    found.around.limit_ranges = containers.by_namespace(found.limit_ranges.items())
     shapes = pods.Shapes(found.around)
     catalog = manifests.finished(found.catalog)
     pools = (*catalog.pools, *(NodePool(name, _NO_CLASS, problem=why) for name, why in found.broken.items()))

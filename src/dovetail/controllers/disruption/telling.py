@@ -68,7 +68,9 @@ def declare(metrics: Metrics) -> None:
     counter("consolidation_moves_total", "Commands that save money.", *moved)
     histogram("consolidation_score", "What the Balanced policy made of them.", *moved, buckets=_SCORES)
     histogram(
-        f"{_PREFIX}decision_evaluation_duration_seconds", "How long each method took in one pass; all: what they share.", *_DECISION[1:]
+        f"{_PREFIX}decision_evaluation_duration_seconds",
+        "How long each method took in one pass; all: what they share.",
+        *_DECISION[1:],
     )
 
 
