@@ -17,6 +17,7 @@ from dovetail.api.crds import every
 from dovetail.api.install import handler, objects, permissions
 from dovetail.api.install.installation import Installation
 from dovetail.api.install.text import yaml_text
+from dovetail.settings import aws, operator
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOT = REPOSITORY / "deploy"
@@ -54,6 +55,7 @@ def test_nothing_is_written_as_a_reference_to_something_else():
 
 EXPRESSION = re.compile(r"\{\{ (.+?) \}\}")
 GUARD = re.compile(r'\{\{- if eq (\.\S+) "([\w-]+)" \}\}\n(.*?)\n?\{\{- end \}\}\n', re.DOTALL)
+GIVEN = re.compile(r'\{\{- if ne \(toString (\.\S+)\) "" \}\}\n(.*?)\n?\{\{- end \}\}\n', re.DOTALL)
 SWITCH = re.compile(r"\{\{- if (\.\S+) \}\}\n(.*?)\n?\{\{- end \}\}\n", re.DOTALL)
 
 
@@ -89,6 +91,7 @@ def rendered(changes: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name in sorted((ROOT / "chart/templates").glob("*.yaml")):
         text = GUARD.sub(lambda one: one[3] + "\n" if looked_up(one[1], context) == one[2] else "", name.read_text())
+        text = GIVEN.sub(lambda one: one[2] + "\n" if _go(looked_up(one[1], context)) else "", text)
         text = SWITCH.sub(lambda one: one[2] + "\n" if looked_up(one[1], context) else "", text)
         text = EXPRESSION.sub(lambda one: evaluated(one[1], context), text)
         assert "{{" not in text, name
@@ -114,6 +117,31 @@ def test_what_a_user_sets_in_the_chart_arrives():
     environment = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
     next(one for one in environment if one["name"] == "LOG_LEVEL")["value"] = "5"
     assert ordered(found) == ordered(wanted)
+
+
+def test_an_option_that_is_said_becomes_a_variable_and_another_does_not():
+    settings = yaml.safe_load((ROOT / "chart/values.yaml").read_text())["settings"]
+    said = {"clusterName": "here", "disableDryRun": True, "awsENILimitedPodDensity": False, "reservedENIs": 1}
+    said |= {"amiRefreshInterval": "1h", "awsFeatureGates": "NodeClassCEL=true"}
+    assert set(said) <= set(settings)
+    found = rendered({"cloud": "aws", "settings": settings | said})
+    deployment = next(one for one in found if one["kind"] == "Deployment")
+    entries = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
+    told = {one["name"]: one.get("value") for one in entries}
+    assert told["CLUSTER_NAME"] == "here"
+    assert (told["DISABLE_DRY_RUN"], told["AWS_ENI_LIMITED_POD_DENSITY"], told["RESERVED_ENIS"]) == (
+        "true",
+        "false",
+        "1",
+    )
+    assert (told["AMI_REFRESH_INTERVAL"], told["AWS_FEATURE_GATES"]) == ("1h", "NodeClassCEL=true")
+    assert "SUBNET_REFRESH_INTERVAL" not in told
+
+
+def test_every_option_of_the_controller_can_be_set_by_the_chart():
+    template = (ROOT / "chart/templates/deployment.yaml").read_text()
+    for option in (*operator.OPTIONS, *aws.OPTIONS):
+        assert template.count(f"- name: {option.variable}\n") == 1, option.variable
 
 
 def test_every_value_of_the_chart_is_used():

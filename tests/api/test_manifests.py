@@ -115,9 +115,29 @@ def test_a_pool_says_who_it_is_and_how_its_kubelets_are_set_S2_7():
     assert (one.kubelet.max_pods, one.kubelet.reserve) == (40, ReserveStrategy.GKE)
 
 
+def test_a_node_class_may_have_expressions_where_they_are_enabled():
+    one = yaml.safe_dump_all([pool("a"), node_class(maxPods="min(20, max_pods)")])
+    (found,) = manifests.read([("m.yaml", one)], formulas=True).pools
+    assert [worked.name for worked in found.kubelet.worked] == ["maxPods"]
+    (problem,) = manifests.read([("m.yaml", one)]).problems
+    assert "maxPods: 'min(20, max_pods)' is not a count" in str(problem)
+
+
 def test_the_kubelet_block_of_a_node_class_is_its_pools_unless_they_have_their_own():
     found = read(pool("a"), pool("b", kubelet={"maxPods": 9}), node_class(maxPods=50))
     assert [one.kubelet.max_pods for one in found.pools] == [50, 9]
+
+
+TENANCY = "karpenter.k8s.aws/instance-tenancy"
+
+
+@pytest.mark.parametrize("key", ["karpenter.sh/capacity-type", TENANCY])
+def test_values_nobody_knows_are_let_pass_beside_one_that_is_known(key: str):
+    one = {"karpenter.sh/capacity-type": "spot", TENANCY: "dedicated"}[key]
+    entry = {"key": key, "operator": "In", "values": [one, "other"]}
+    assert read(pool(requirements=[entry])).problems == ()
+    assert "none of them is a" in problem(pool(requirements=[{**entry, "values": ["other"]}]))
+    assert "asks for 2 values, but only 1" in problem(pool(requirements=[{**entry, "minValues": 2}]))
 
 
 def test_the_block_karpenter_keeps_in_an_annotation_counts():

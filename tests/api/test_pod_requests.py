@@ -92,6 +92,25 @@ def test_a_limit_range_fills_in_what_a_container_leaves_out():
     assert asks(limits, pod("web", container({"cpu": "1"}, {"memory": "1Gi"}))) == {"cpu": 1000, "memory": GIB}
 
 
+def limit_range(name: str, namespace: str = "default", **limits: object) -> Json:
+    about = {"name": name, "namespace": namespace}
+    return thing("LimitRange", "v1", about, spec={"limits": [{"type": "Container", **limits}]})
+
+
+def test_several_limit_ranges_are_applied_by_name_and_the_first_that_names_a_resource_wins():
+    second = limit_range("b", defaultRequest={"cpu": "200m", "memory": "1Gi"})
+    first = limit_range("a", defaultRequest={"cpu": "100m"})
+    elsewhere = limit_range("a", "other", defaultRequest={"cpu": "7"})
+    for order in ((first, second, elsewhere), (elsewhere, second, first)):
+        assert asks(*order, pod("web", container({}))) == {"cpu": 100, "memory": GIB}
+        assert asks(*order, pod("web", container({"cpu": "1"}))) == {"cpu": 1000, "memory": GIB}
+
+
+def test_a_limit_range_with_bounds_alone_has_defaults_as_the_api_server_fills_them_in():
+    bounds = limit_range("l", max={"memory": "2Gi"}, min={"memory": "1Gi", "cpu": "50m"})
+    assert asks(bounds, pod("web", container({}))) == {"cpu": 50, "memory": 2 * GIB}
+
+
 def test_nothing_asked_is_not_asked():
     assert asks(pod("web", container({"nvidia.com/gpu": "0", "cpu": "1"}))) == {"cpu": 1000}
 

@@ -68,6 +68,11 @@ def fields_term() -> Json:
         ({"affinity": node_affinity([expression("a", "Gt", "-1")])}, "is negative"),
         ({"affinity": node_affinity([expression("a", "Lt", "1", "2")])}, "takes exactly one whole number"),
         ({"affinity": node_affinity([expression("karpenter.sh/capacity-type", "In", "x")])}, "none of them is"),
+        (
+            {"nodeSelector": {"karpenter.k8s.aws/instance-tenancy": "host"}},
+            "'host' is no tenancy; use one of default, ded",
+        ),
+        ({"affinity": node_affinity([expression("karpenter.k8s.aws/instance-tenancy", "In", "x")])}, "a tenancy"),
         ({"affinity": fields_term()}, "matchFields: a pod that names its node by a field is not planned"),
         ({"affinity": "near"}, "spec.affinity: expected a map, got text"),
         ({"resourceClaims": [{"name": "gpu"}]}, "Dynamic Resource Allocation"),

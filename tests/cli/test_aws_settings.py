@@ -58,7 +58,13 @@ def test_how_often_ec2_is_asked_is_at_least_a_minute():
 
 def test_what_was_said_reaches_the_cloud():
     said = read(
-        *("--aws-feature-gates", "RebootForRepair=true", "--interruption-queue", "q", "--disable-dry-run"),
+        *(
+            "--aws-feature-gates",
+            "RebootForRepair=true,NodeClassCEL=true",
+            "--interruption-queue",
+            "q",
+            "--disable-dry-run",
+        ),
         AMI_REFRESH_INTERVAL="1h",
         SUBNET_REFRESH_INTERVAL="2m",
         SECURITY_GROUP_REFRESH_INTERVAL="10m",
@@ -66,6 +72,7 @@ def test_what_was_said_reaches_the_cloud():
     around = Surroundings(lambda: "1.35", lambda: "10.0.0.10")
     found = options_of(said, HOME, Settings(""), around, dry_run=True)
     assert (found.reboots, found.queue, found.probes, found.read_only, found.reserved) == (True, "q", False, True, True)
+    assert found.formulas
     assert found.intervals == Intervals(images=3600.0, subnets=120.0, groups=600.0)
     assert (found.kubernetes(), found.name_server()) == ("1.35", "10.0.0.10")
 
@@ -80,8 +87,10 @@ def test_gates_of_aws_alone_are_off_unless_somebody_says_otherwise():
     assert not read().reboots
     assert read(AWS_FEATURE_GATES="NodeClassCEL=false, RebootForRepair=true").reboots
     assert not read("--aws-feature-gates", "RebootForRepair=false", AWS_FEATURE_GATES="RebootForRepair=true").reboots
-    with pytest.raises(BadInput, match=r"^--aws-feature-gates: there is no gate 'NodeClassCEL'"):
-        read("--aws-feature-gates", "NodeClassCEL=true")
+    assert not read().formulas
+    assert read("--aws-feature-gates", "NodeClassCEL=true").formulas
+    with pytest.raises(BadInput, match=r"^--aws-feature-gates: there is no gate 'DRAEFA'"):
+        read("--aws-feature-gates", "DRAEFA=true")
 
 
 @pytest.mark.parametrize(

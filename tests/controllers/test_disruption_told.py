@@ -84,6 +84,17 @@ def test_events_about_replacements_are_found_by_their_uid():
     assert [one.about.uid for one in heard.said] == ["pool-x-uid"]
 
 
+def test_what_each_method_took_is_told_by_its_reason_and_all_of_it_is_the_pass():
+    heard, ticks = Heard(), iter(range(100))
+    now = world(member("a", pods=pods("web")))
+    Teller(heard).passed(now, passes.decide(now, clock=lambda: float(next(ticks))), 12.0)
+    name = "voluntary_disruption_decision_evaluation_duration_seconds"
+    told = {(one.labels["reason"], one.labels["consolidation_type"]): one.value for one in heard.observed}
+    assert {one.metric for one in heard.observed} == {name}
+    once = {("empty", "empty"): 1.0, ("expired", ""): 1.0, ("underutilized", ""): 1.0}
+    assert told == {("drifted", ""): 2.0, ("all", ""): 7.0, **once}, "drift is two methods"
+
+
 def test_a_pool_whose_budget_lets_nobody_go_says_so_for_each_reason():
     heard = Heard()
     now = world(member("a"), pools=[policy(budgets=(Budget("0"),))])

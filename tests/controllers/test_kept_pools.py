@@ -9,11 +9,13 @@ from typing import Any
 
 from tests.core.lifecycle.claims import CLASS, claim, meta
 
+from dovetail.api import kinds
+from dovetail.api.fields import Fields, fields
 from dovetail.controllers.cluster import Scope
 from dovetail.controllers.pools import Pools
 from dovetail.controllers.static import Static
 from dovetail.core.conditions import Condition, Status
-from dovetail.core.effects import Delete, Step
+from dovetail.core.effects import Delete, Say, Step
 from dovetail.core.lifecycle import hashes
 from dovetail.core.lifecycle.hashes import Template
 from dovetail.core.lifecycle.pools import PoolRecord
@@ -66,6 +68,40 @@ def test_a_static_pool_that_is_not_ready_still_gives_up_what_is_too_much():
 
 def test_another_providers_static_pool_is_left_to_it():
     assert kept(pool(3, of=ANOTHERS)).created == 0
+
+
+# ---- its node class
+
+
+class Books:
+    """A client that takes whatever is written."""
+
+    async def patch(self, *given: object, **more: object) -> None:
+        return
+
+
+def looked_at(record: PoolRecord, **classes: Fields) -> tuple[list[Say], float | None]:
+    store = {name: SimpleNamespace(value=held) for name, held in classes.items()}
+    cluster: Any = SimpleNamespace(
+        pool=lambda name: record,
+        is_ours=lambda ref: True,
+        capacities=lambda name: (),
+        claims_of_pool=lambda name: (),
+        classes={kinds.KWOK_NODE_CLASSES: store},
+    )
+    said: list[Say] = []
+    nothing: Any = None
+    books: Any = Books()
+    loop = Pools(cluster, nothing, books, lambda: None, lambda name, failed: None, lambda: 0.0, said.append)
+    return said, asyncio.run(loop._one("general"))
+
+
+def test_a_pool_whose_node_class_is_not_there_says_so_again_and_again():
+    (told,), again = looked_at(pool(1))
+    assert (told.about.kind, told.about.name, told.reason) == ("NodePool", "general", "NodeClassResolutionError")
+    assert told.message.startswith(f"Failed resolving NodeClass: there is no {CLASS.kind} {CLASS.name}; create it")
+    assert again is not None
+    assert looked_at(pool(1), **{CLASS.name: fields({"metadata": {"generation": 1}})}) == ([], None)
 
 
 # ---- the hash

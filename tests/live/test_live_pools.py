@@ -47,6 +47,7 @@ def test_a_pool_whose_class_is_missing_going_or_silent_says_which():
             await live.until(lambda: condition(pool(live, "lost"), "NodeClassReady"))
             assert condition(pool(live, "lost"), "NodeClassReady")["reason"] == "NodeClassNotFound"
             assert condition(pool(live, "lost"), "Ready")["status"] == "False"
+            await live.until(lambda: live.events("NodeClassResolutionError"))
             live.put(kinds.KWOK_NODE_CLASSES, objects.node_class("nowhere"))
             await live.until(lambda: is_true(pool(live, "lost"), "Ready"))
             told = [

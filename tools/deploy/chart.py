@@ -1,7 +1,8 @@
 """The chart: the very objects of an installation, with templates where a value may differ.
 
 Templates are kept to what can be checked without Helm: a value put in place, a map or list put in place as JSON (which
-is YAML), and an `if` around a whole file. The tests render them and compare the result with the plain manifests.
+is YAML), and an `if` around a whole file, or around one variable that is set only where somebody says something. The
+tests render them and compare the result with the plain manifests.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dovetail.api.install import handler, installation, objects, workload
 from dovetail.api.install.installation import GATES, Installation
 from dovetail.api.install.permissions import CLOUDS
 from dovetail.api.install.text import yaml_text
+from dovetail.settings import aws, operator
+from dovetail.settings.options import Option
 
 #: Wide enough that no template is ever broken over two lines.
 _NO_LIMIT: Final = 1 << 20
@@ -75,6 +78,35 @@ _ENVIRONMENT: Final = {
         "settings.instanceTypesFilePath", "", "kwok: a file of instance types (INSTANCE_TYPES_FILE_PATH)"
     ),
 }
+#: What the chart has a value of its own for, or the pod knows by itself.
+_OTHERWISE: Final = frozenset({"METRICS_PORT", "HEALTH_PROBE_PORT", "LEADER_ELECTION_NAMESPACE"})
+#: As Karpenter's chart spells them.
+_WORDS: Final = {"ca": "CA", "vpc": "VPC", "enis": "ENIs", "qps": "QPS", "eni": "ENI", "ami": "AMI"}
+
+
+def _path(flag: str) -> str:
+    first, *rest = flag.split("-")
+    return "settings." + first + "".join(_WORDS.get(word, word.capitalize()) for word in rest)
+
+
+def _told(option: Option) -> str:
+    return f"{option.help} ({option.variable})"
+
+
+_OVERHEAD: Final = Setting(
+    "settings.vmMemoryOverheadPercent",
+    "",
+    "aws: the share of a machine's memory its hypervisor keeps (less of larger ones) (VM_MEMORY_OVERHEAD_PERCENT)",
+)
+#: Every other option of the controller: the variable is set where the value is not empty.
+_OPTIONAL: Final = {
+    **{
+        one.variable: Setting(_path(one.name), "", _told(one))
+        for one in (*operator.OPTIONS, *aws.OPTIONS)
+        if one.variable not in _OTHERWISE and one.variable not in _ENVIRONMENT
+    },
+    "VM_MEMORY_OVERHEAD_PERCENT": _OVERHEAD,
+}
 _GATES: Final = {
     name: Setting(f"settings.featureGates.{name[0].lower()}{name[1:]}", on, f"gate {name} (FEATURE_GATES)")
     for name, on in GATES.items()
@@ -105,6 +137,7 @@ _HANDLER_RESOURCES: Final = Setting(
 SETTINGS: Final = (
     *(_CLOUD, _REPOSITORY, _TAG, _REPLICAS, _ENVIRONMENT["LOG_LEVEL"], _ANNOTATIONS),
     *(one for name, one in _ENVIRONMENT.items() if name != "LOG_LEVEL"),
+    *_OPTIONAL.values(),
     *_GATES.values(),
     *(_METRICS, _PROBES, _RESOURCES, _ENV_FROM, _PRIORITY, _SELECTOR, _AFFINITY, _TOLERATIONS, _SPREAD),
     *(_HANDLER, _HANDLER_MACHINES, _HANDLER_RESOURCES),
@@ -120,7 +153,7 @@ def files() -> dict[str, str]:
         "templates/serviceaccount.yaml": _template([objects.service_account(one)]),
         "templates/rights.yaml": _template(objects.rights(one)),
         "templates/service.yaml": _template([workload.service(one)]),
-        "templates/deployment.yaml": _template([workload.deployment(one)]),
+        "templates/deployment.yaml": _optional(_template([workload.deployment(one)])),
         "templates/disruptionbudget.yaml": _template([workload.disruption_budget(one)]),
     }
     for cloud in CLOUDS:
@@ -134,6 +167,16 @@ def files() -> dict[str, str]:
 
 def _only_with(switch: Setting, text: str) -> str:
     return f"{{{{- if .Values.{switch.path} }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _optional(text: str) -> str:
+    """The deployment, with an `if` around each variable that need not be set: one from `envFrom` would lose to it."""
+    for name, one in _OPTIONAL.items():
+        entry = f"        - name: {name}\n          value: {one.text}\n"
+        if text.count(entry) != 1:
+            raise ValueError(f"{name} should stand in the deployment once")
+        text = text.replace(entry, f'{{{{- if ne (toString .Values.{one.path}) "" }}}}\n{entry}{{{{- end }}}}\n')
+    return text
 
 
 def _templated_handler() -> handler.HandlerInstallation:
@@ -175,7 +218,8 @@ def _templated() -> Installation:
         topology_spread=_SPREAD.json,
         metrics_port=_METRICS.number,
         probe_port=_PROBES.number,
-        settings={name: settings[name] for name in _PLAIN.settings},
+        settings={name: settings[name] for name in _PLAIN.settings}
+        | {name: one.text for name, one in _OPTIONAL.items()},
         env_from=_ENV_FROM.json,
     )
 

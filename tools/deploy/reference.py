@@ -137,7 +137,7 @@ def _row(path: str, schema: Schema, required: bool) -> str:
 
 def _type(schema: Schema) -> str:
     if "x-kubernetes-int-or-string" in schema:
-        return "quantity"
+        return "integer or string" if "minimum" in schema else "quantity"
     if schema["type"] == "array":
         return f"list of {_type(schema['items'])}"
     if isinstance(values := schema.get("additionalProperties"), dict):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dovetail.api.fields import Fields, kind_of, shown
-from dovetail.api.requirements import check_selectable
+from dovetail.api.requirements import check_known, check_selectable
 from dovetail.core import labels
 from dovetail.core.errors import BadInput
 from dovetail.core.pods import NO_AFFINITY, Affinity, PodTerm, Policy, Preferred, Spread
@@ -74,8 +74,8 @@ def check_node_expression(entry: Fields, one: Requirement, key: str, operator: s
             labels.check_value(value)
         except BadInput as problem:
             raise entry.bad(f"values[{at}]", str(problem)) from None
-    if one.key == labels.CAPACITY_TYPE and operator == Operator.IN and not set(values) & set(labels.CAPACITY_TYPES):
-        raise entry.bad("values", f"none of them is a capacity type; use one of {', '.join(labels.CAPACITY_TYPES)}")
+    if operator == Operator.IN:
+        check_known(entry, key, values)
 
 
 # ---- labels of nodes
@@ -91,9 +91,9 @@ def read_node_selector(spec: Fields, planned: bool = True) -> Requirements:
             labels.check_value(value)
         except BadInput as problem:
             raise place.bad(key, str(problem)) from None
-        if labels.canonical(key) == labels.CAPACITY_TYPE and value not in labels.CAPACITY_TYPES:
-            choices = ", ".join(labels.CAPACITY_TYPES)
-            raise place.bad(key, f"{shown(value)} is no capacity type; use one of {choices}")
+        known = labels.VALUED.get(labels.canonical(key))
+        if known is not None and not known.of((value,)):
+            raise place.bad(key, f"{shown(value)} is no {known.noun}; {known.hint}")
     return Requirements.of_labels(pairs)
 
 

@@ -12,7 +12,7 @@ A pod takes one of its node's pod slots as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dovetail.api.fields import Fields, Wire
@@ -80,13 +80,29 @@ NO_DEFAULTS: Final = Defaults()
 
 
 def read_limit_range(wire: Fields) -> Defaults:
-    """The defaults for containers; minima, maxima and ratios are the API server's to enforce."""
+    """The defaults for containers, filled up as the API server does: a limit is the maximum where nothing else is said,
+    a request the limit or else the minimum. To enforce them is the server's."""
     requests, limits = NOTHING, NOTHING
     for one in wire.map("spec").items("limits"):
         if one.text("type") == "Container":
-            limits = limits.merged(resources.parse(one.wire.get("default"), *one.path, "default"))
-            requests = requests.merged(resources.parse(one.wire.get("defaultRequest"), *one.path, "defaultRequest"))
-    return Defaults(limits.merged(requests), limits)
+            most, least, limit, request = (
+                resources.parse(one.wire.get(name), *one.path, name)
+                for name in ("max", "min", "default", "defaultRequest")
+            )
+            limit = most.merged(limit)
+            limits = limits.merged(limit)
+            requests = requests.merged(least.merged(limit).merged(request))
+    return Defaults(requests, limits)
+
+
+def by_namespace(ranges: Iterable[tuple[tuple[str, str], Defaults]]) -> dict[str, Defaults]:
+    """The defaults of each namespace, of LimitRanges by namespace and name. They are applied one after another, by
+    name, and what one gives the next leaves alone."""
+    found: dict[str, Defaults] = {}
+    for (namespace, _), one in sorted(ranges, key=lambda pair: pair[0]):
+        first = found.get(namespace, NO_DEFAULTS)
+        found[namespace] = Defaults(one.requests.merged(first.requests), one.limits.merged(first.limits))
+    return found
 
 
 class _Reader:

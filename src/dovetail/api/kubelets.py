@@ -30,8 +30,8 @@ KNOWN: Final = frozenset(
 )
 
 
-def read(parent: Fields, name: str) -> KubeletSettings | None:
-    """The block under a name, or None where there is none.
+def read(parent: Fields, name: str, *, formulas: bool = False) -> KubeletSettings | None:
+    """The block under a name, or None where there is none. `formulas`: amounts may be expressions.
 
     Newer node classes pass any kubelet setting through, so an unknown key is fine, unless it is nearly one of those
     we read: `maxPod` is a typing error.
@@ -44,7 +44,7 @@ def read(parent: Fields, name: str) -> KubeletSettings | None:
         if key not in KNOWN and near:
             raise block.bad(str(key), f"unknown key; did you mean {near[0]}?")
     try:
-        return parse_settings(block.wire, *block.path)
+        return parse_settings(block.wire, *block.path, formulas=formulas)
     except BadField:
         raise
     except BadInput as problem:

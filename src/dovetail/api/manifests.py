@@ -53,11 +53,14 @@ class Found:
     node_classes: dict[NodeClassRef, KubeletSettings] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     problems: list[BadField] = field(default_factory=list)
+    #: Whether an EC2NodeClass may have expressions in its kubelet block.
+    formulas: bool = False
 
 
-def read(files: Iterable[tuple[str, str]]) -> Manifests:
-    """Sort the objects of all files, given as (name, text); a bad object costs only itself."""
-    found = Found()
+def read(files: Iterable[tuple[str, str]], *, formulas: bool = False) -> Manifests:
+    """Sort the objects of all files, given as (name, text); a bad object costs only itself. `formulas`: an
+    EC2NodeClass may have expressions in its kubelet block."""
+    found = Found(formulas=formulas)
     for filename, text in files:
         for document in documents.read(text, filename):
             if isinstance(document, BadField):
@@ -108,7 +111,7 @@ def take(found: Found, wire: Fields) -> None:
         case node_pools.KIND:
             _add(found.pools, wire, name, node_pools.read(wire, name))
         case _:
-            kubelet = node_pools.read_node_class(wire)
+            kubelet = node_pools.read_node_class(wire, formulas=found.formulas)
             if kubelet is not None:
                 _add(found.node_classes, wire, NodeClassRef(group, kind, name), kubelet)
 

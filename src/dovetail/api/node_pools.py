@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.api import documents, kubelets, requirements
+from dovetail.api import documents, kinds, kubelets, requirements
 from dovetail.api.fields import Fields, fields, shown
 from dovetail.api.taints import read_taints
 from dovetail.core import labels, resources
@@ -141,6 +141,8 @@ def _kubelet(wire: Fields, node: Fields) -> KubeletSettings | None:
     return kubelets.read(fields({KUBELET_ANNOTATION: value}, "metadata", "annotations"), KUBELET_ANNOTATION)
 
 
-def read_node_class(wire: Fields) -> KubeletSettings | None:
-    """The kubelet block of a node class; the rest of it is its cloud's to read."""
-    return kubelets.read(wire.map("spec"), "kubelet")
+def read_node_class(wire: Fields, *, formulas: bool = False) -> KubeletSettings | None:
+    """The kubelet block of a node class; the rest of it is its cloud's to read. `formulas`: an EC2NodeClass may have
+    expressions in it."""
+    formulas = formulas and wire.text("kind") == kinds.EC2_NODE_CLASSES.name
+    return kubelets.read(wire.map("spec"), "kubelet", formulas=formulas)

@@ -37,12 +37,13 @@ def _one(entry: Fields, min_values: bool, pool_key: bool) -> Requirement:
         raise entry.bad("values", f"{operator} needs at least one value")
     if operator in NUMERIC and any(value.startswith("-") for value in values):
         raise entry.bad("values", f"{shown(values[0])} is negative; {operator} takes a whole number, 0 or more")
-    of_capacity = operator is Operator.IN and labels.canonical(key) == labels.CAPACITY_TYPE
-    if of_capacity and not set(values) & set(labels.CAPACITY_TYPES):
-        raise entry.bad("values", f"none of them is a capacity type; use one of {', '.join(labels.CAPACITY_TYPES)}")
+    if operator is Operator.IN:
+        check_known(entry, key, values)
     least = entry.whole("minValues", 1, _MAX_MIN_VALUES)
-    if least is not None and operator is Operator.IN and len(set(values)) < least:
-        raise entry.bad("minValues", f"asks for {least} values, but only {len(set(values))} are listed")
+    known = labels.VALUED.get(labels.canonical(key))
+    listed = set(values) if known is None else known.of(values)
+    if least is not None and operator is Operator.IN and len(listed) < least:
+        raise entry.bad("minValues", f"asks for {least} values, but only {len(listed)} are listed")
     try:
         return requirement(key, operator, values, least)
     except BadInput as problem:
@@ -73,6 +74,13 @@ def _values(entry: Fields, operator: Operator) -> Iterator[str]:
             except BadInput as problem:
                 raise entry.bad(place, str(problem)) from None
         yield value
+
+
+def check_known(entry: Fields, key: str, values: tuple[str, ...]) -> None:
+    """Refuse a list in which no value is one that its key can have."""
+    known = labels.VALUED.get(labels.canonical(key))
+    if known is not None and not known.of(values):
+        raise entry.bad("values", f"none of them is a {known.noun}; {known.hint}")
 
 
 def check_selectable(key: str, pool_key: bool, *path: str) -> None:

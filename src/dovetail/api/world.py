@@ -91,6 +91,7 @@ class _Sorted:
     budgets: dict[tuple[str, str], Budget] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
     templates: dict[tuple[str, str], Draft] = field(default_factory=dict)
+    limit_ranges: dict[tuple[str, str], containers.Defaults] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     sources: dict[tuple[str, str], Document] = field(default_factory=dict)
     classes: set[NodeClassRef] = field(default_factory=set)
@@ -123,14 +124,16 @@ def read_world(
     *,
     with_buffers: bool = False,
     with_disruption: bool = False,
+    formulas: bool = False,
 ) -> World:
     """Read every file, given as its name and its text, or its bytes where it is a large dump.
 
     `with_buffers`: the pods CapacityBuffers stand for are planned as well. `with_disruption`: what only disruption
-    looks at is kept.
+    looks at is kept. `formulas`: an EC2NodeClass may have expressions in its kubelet block.
     """
     around = pods.Surroundings(spread=spread)
     found = _Sorted(Drafts(by_owner=bool(spread.constraints)), around)
+    found.catalog.formulas = formulas
     found.gathered = _gathering() if with_disruption else None
     wanted = found.changes = list(changes)
     for filename, held in files:
@@ -288,8 +291,9 @@ def _runtime_class(found: _Sorted, wire: Fields) -> None:
 
 
 def _limit_range(found: _Sorted, wire: Fields) -> None:
-    namespace = wire.map("metadata").text("namespace") or "default"
-    found.around.limit_ranges[namespace] = containers.read_limit_range(wire)
+    about = wire.map("metadata")
+    key = about.text("namespace") or "default", about.text("name") or ""
+    found.limit_ranges[key] = containers.read_limit_range(wire)
 
 
 def _service(found: _Sorted, wire: Fields) -> None:
@@ -323,6 +327,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[_Sorted, Fields], None]]] = {
 def _joined(found: _Sorted, with_buffers: bool) -> World:
     listed = list(found.workloads.values())
     found.around.selectors = workloads.selectors(listed)
+    found.around.limit_ranges = containers.by_namespace(found.limit_ranges.items())
     shapes = pods.Shapes(found.around)
     catalog = manifests.finished(found.catalog)
     pools = (*catalog.pools, *(NodePool(name, _NO_CLASS, problem=why) for name, why in found.broken.items()))

@@ -70,7 +70,7 @@ def _priced(flags: Namespace, console: Console) -> lint_machines.Priced:
 
 def _found(flags: Namespace, console: Console) -> set[Finding]:
     held = list(files.world(flags.file, console))
-    world = read_world(held, with_disruption=True)
+    world = read_world(held, with_disruption=True, formulas=console.settings.formulas)
     found = set(lint_documents.unreadable(world)) | set(lint_disruption.pod_budgets(world))
     midnight = datetime.combine(console.today, time(), UTC).timestamp()
     written: list[Document] = []

@@ -20,7 +20,7 @@ from dovetail.core.catalog.overrides import Override
 from dovetail.core.catalog.pricebook import EMPTY_BOOK, PriceBook
 from dovetail.core.catalog.specs import SpecRules
 from dovetail.core.errors import BadField, BadInput, Place
-from dovetail.core.kubelet import KubeletSettings, ReserveStrategy
+from dovetail.core.kubelet import MAX_PODS, KubeletSettings, ReserveStrategy
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.settings import INSTANCE_TYPE_CACHING, NODE_OVERLAY
 from dovetail.views.type_list import Listed
@@ -107,7 +107,7 @@ def joined(
 
 
 def _manifests(flags: Namespace, console: Console) -> Manifests:
-    found = manifests.read(files.manifests(flags.file or (), console))
+    found = manifests.read(files.manifests(flags.file or (), console), formulas=console.settings.formulas)
     console.problems(found.problems)
     if found.skipped:
         kinds = ", ".join(sorted(set(found.skipped)))
@@ -138,7 +138,8 @@ def _bare(found: Manifests, cloud: str) -> NodePool:
 
 def with_flags(kubelet: KubeletSettings, flags: Namespace) -> KubeletSettings:
     if flags.max_pods is not None:
-        kubelet = replace(kubelet, max_pods=flags.max_pods)
+        others = tuple(one for one in kubelet.worked if one.setting != MAX_PODS)
+        kubelet = replace(kubelet, max_pods=flags.max_pods, worked=others)
     if flags.pods_per_core is not None:
         kubelet = replace(kubelet, pods_per_core=flags.pods_per_core or None)
     if flags.reserve_strategy is not None:

@@ -156,6 +156,7 @@ def options_of(said: AwsSettings, home: Home, shared: Settings, around: Surround
         zonal_shift=said.zonal_shift,
         name_server=around.name_server,
         reboots=said.reboots,
+        formulas=said.formulas,
         intervals=Intervals(
             images=max(said.image_seconds, usual.images),
             subnets=max(said.subnet_seconds, usual.subnets),

@@ -88,7 +88,8 @@ def read(found: Namespace, paths: Sequence[str] | None, console: Console, *, dis
     seen = live.read(found, console) if live.is_wanted(found) else []
     # Files come after the cluster: what they say anew is a what-if on it.
     given = chain(seen, files.world(paths or (), console))
-    world = read_world(given, spread, changes, with_buffers=planned, with_disruption=disrupting)
+    formulas = console.settings.formulas
+    world = read_world(given, spread, changes, with_buffers=planned, with_disruption=disrupting, formulas=formulas)
     console.problems(world.problems)
     _note_skipped(world, console)
     if world.buffers and not planned:

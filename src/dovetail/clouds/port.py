@@ -3,6 +3,7 @@ every implementation to it, the simulated one first.
 
     CloudError
     ├── NoCapacity      the market is empty; try other offerings
+    │   └── NoClass     the node class is not there, or is being deleted
     ├── QuotaExceeded   the account is full; a person must act
     ├── Misconfigured   the node class is wrong or not ready; a person must act
     ├── NotFound        already gone; success for a delete
@@ -45,6 +46,10 @@ class NoCapacity(CloudError):
         self.shortages = tuple(shortages)
 
 
+class NoClass(NoCapacity):
+    """There is no such node class, or it is being deleted: nothing can be had of it."""
+
+
 class QuotaExceeded(CloudError):
     """The account may not have more."""
 
@@ -74,7 +79,7 @@ def outcome(error: CloudError) -> Outcome:
     a reason it names, is asked again: giving the claim up would only have the same one planned at once."""
     match error:
         case NoCapacity():
-            return NoCapacityOutcome(str(error))
+            return NoCapacityOutcome(str(error), no_class=isinstance(error, NoClass))
         case Misconfigured() if not error.reason:
             return ClassNotReady(str(error))
         case QuotaExceeded():

@@ -151,7 +151,9 @@ class Controller:
             self.cloud, self.catalogs, lambda: {one.name: one for one in self.snapshots.pools()}, now=now
         )
         self.evictions = Evictions(client, cluster, self.pods, telling, self._failed("evict"), now)
-        self.pools = Pools(cluster, self.snapshots, client, self.batcher.trigger, self._failed("nodepool"), now)
+        self.pools = Pools(
+            cluster, self.snapshots, client, self.batcher.trigger, self._failed("nodepool"), now, telling.say
+        )
         hands = TellingHands if self.choices.dry_run else Hands
         self.hands = hands(client, self.machines, _Ears(telling, self.evictions, self.pools), _Learned(self), now)
 

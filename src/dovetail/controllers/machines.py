@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.clouds import port
-from dovetail.clouds.port import Cloud, CloudError, NoCapacity, NotFound
+from dovetail.clouds.port import Cloud, CloudError, NoCapacity, NoClass, NotFound
 from dovetail.core import labels
 from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.offerings import InstanceType
@@ -47,7 +47,8 @@ class Machines:
             instance = await self.cloud.launch(order)
         except NoCapacity as empty:
             self._learn(empty.shortages)
-            return port.outcome(empty) if order.options else NoCapacityOutcome(_NOTHING)
+            told = order.options or isinstance(empty, NoClass)
+            return port.outcome(empty) if told else NoCapacityOutcome(_NOTHING)
         except CloudError as failed:
             return port.outcome(failed)
         self._learn(instance.missed)

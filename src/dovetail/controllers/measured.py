@@ -16,6 +16,7 @@ T = TypeVar("T")
 _WORDS: Final = {
     "NotFound": "NodeClaimNotFoundError",
     "NoCapacity": "InsufficientCapacityError",
+    "NoClass": "InsufficientCapacityError",
     "Misconfigured": "NodeClassNotReadyError",
 }
 

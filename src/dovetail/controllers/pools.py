@@ -22,7 +22,8 @@ from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core import conditions
 from dovetail.core.conditions import Condition, Status
-from dovetail.core.effects import Health
+from dovetail.core.effects import Health, Ref, Say
+from dovetail.core.lifecycle import launch
 from dovetail.core.lifecycle import pools as pool_rules
 from dovetail.core.lifecycle.health import Window
 from dovetail.core.lifecycle.pools import ClassState, PoolRecord
@@ -34,6 +35,8 @@ from dovetail.kube.patches import MergePatch
 
 #: What nodes add up to is written at most this often.
 COUNT_SECONDS: Final = 1.0
+#: How often a pool says that its node class is not there.
+RESOLVE_SECONDS: Final = 600.0
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Pools:
     replan: Callable[[], None]
     failed: Callable[[str, Exception], None]
     now: Callable[[], float] = time.time
+    say: Callable[[Say], None] = lambda told: None
     _windows: dict[str, Window] = field(default_factory=dict)
     _told: dict[str, list[Health]] = field(default_factory=dict)
     _queue: WorkQueue[str] = field(init=False)
@@ -104,7 +108,16 @@ class Pools:
             await self._saved(record, self._judged(record))
         except (Conflict, NotFound):
             return 1.0
-        return None
+        return self._told_of_class(record)
+
+    def _told_of_class(self, record: PoolRecord) -> float | None:
+        """A pool whose node class is not there says so again and again: events are forgotten after an hour."""
+        ref = record.pool.node_class
+        if record.problem or self._class_state(ref) is not None:
+            return None
+        about = Ref("NodePool", record.name, record.meta.uid)
+        self.say(launch.unresolved(about, f"there is no {ref.kind} {ref.name}"))
+        return RESOLVE_SECONDS
 
     def _judged(self, record: PoolRecord) -> PoolRecord:
         state = self._class_state(record.pool.node_class)

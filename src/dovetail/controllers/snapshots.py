@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from dovetail.api import kubelets, nodes, pods, scheduler_config, workloads
+from dovetail.api import containers, kinds, kubelets, nodes, pods, scheduler_config, workloads
 from dovetail.api.disruption_budgets import Budgets
 from dovetail.api.live import machines
 from dovetail.api.pod_stream import PodRecord
@@ -162,7 +162,7 @@ class Snapshots:
             priorities={held.key[1]: held.value[0] for held in one.priorities},
             default_priority=next((held.value[0] for held in one.priorities if held.value[1]), 0),
             runtimes={held.key[1]: held.value for held in one.runtimes},
-            limit_ranges={held.key[0]: held.value for held in one.limit_ranges},
+            limit_ranges=containers.by_namespace((held.key, held.value) for held in one.limit_ranges),
             spread=self._spread,
             services=together.services,
             selectors=together.selectors,
@@ -201,7 +201,9 @@ class Snapshots:
             if held is None:
                 continue
             try:
-                kubelet = kubelets.read(held.value.map("spec"), "kubelet")
+                # Whether expressions are enabled is for the class to say: it is not ready if they are not.
+                formulas = kind == kinds.EC2_NODE_CLASSES
+                kubelet = kubelets.read(held.value.map("spec"), "kubelet", formulas=formulas)
             except BadInput as bad:
                 return replace(pool, ready=False, problem=f"{ref.kind} {ref.name}: {bad}")
             return pool if kubelet is None else replace(pool, kubelet=kubelet)

@@ -57,9 +57,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class NoCapacity:
-    """The market has none of what would do."""
+    """The market has none of what would do; `no_class`: as the node class is not there."""
 
     message: str
+    no_class: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from dovetail.core import quantity, resources
+from dovetail.core import expressions, quantity, resources
 from dovetail.core.errors import BadInput, BadValue, shown
+from dovetail.core.expressions import Formula
 from dovetail.core.resources import NOTHING, Resources
 
 MEMORY_AVAILABLE: Final = "memory.available"
@@ -27,8 +28,13 @@ SIGNALS: Final = frozenset(
 )
 _PERCENT: Final = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{0,9})?)%", re.ASCII)
 #: The kubelet counts pods in 32 bits.
-_LARGEST_COUNT: Final = 2**31 - 1
+LARGEST_COUNT: Final = 2**31 - 1
 RESERVABLE: Final = frozenset({resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE, "pid"})
+MAX_PODS: Final = "maxPods"
+KUBE_RESERVED: Final = "kubeReserved"
+SYSTEM_RESERVED: Final = "systemReserved"
+#: What a formula in a kubelet block may ask of a machine.
+VARIABLES: Final = ("vcpus", "memory_mib", "default_enis", "ips_per_eni", "max_pods", "instance_type")
 
 
 class ReserveStrategy(StrEnum):
@@ -62,8 +68,22 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
+class Worked:
+    """A setting that is worked out for each type: `maxPods`, or a resource of `kubeReserved` or `systemReserved`."""
+
+    setting: str
+    formula: Formula
+    resource: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.setting}.{self.resource}" if self.resource else self.setting
+
+
+@dataclass(frozen=True, slots=True)
 class KubeletSettings:
-    """What a pool says about its kubelets; what it leaves out is the cloud's default."""
+    """What a pool says about its kubelets; what it leaves out is the cloud's default. Settings in `worked` are in no
+    other field until a type is known (`core.catalog.formulas`)."""
 
     max_pods: int | None = None
     pods_per_core: int | None = None
@@ -72,6 +92,7 @@ class KubeletSettings:
     eviction_hard: tuple[tuple[str, Threshold], ...] = ()
     eviction_soft: tuple[tuple[str, Threshold], ...] = ()
     reserve: ReserveStrategy | None = None
+    worked: tuple[Worked, ...] = ()
 
     def hard(self, signal: str) -> Threshold | None:
         return dict(self.eviction_hard).get(signal)
@@ -98,8 +119,9 @@ def parse_threshold(text: object) -> Threshold:
     return Threshold(amount)
 
 
-def parse_settings(wire: object, *path: str) -> KubeletSettings:
-    """Read a `kubelet` block: both the current names (evictionHard) and the older nested one (evictionThreshold)."""
+def parse_settings(wire: object, *path: str, formulas: bool = False) -> KubeletSettings:
+    """Read a `kubelet` block: both the current names (evictionHard) and the older nested one (evictionThreshold).
+    `formulas`: a text that is no number or quantity is one."""
     if wire is None:
         return KubeletSettings()
     if not isinstance(wire, Mapping):
@@ -108,17 +130,61 @@ def parse_settings(wire: object, *path: str) -> KubeletSettings:
     nested = {} if nested is None else nested
     if not isinstance(nested, Mapping):
         raise BadValue(f"expected a map, got {type(nested).__name__}").at(*path, "evictionThreshold")
+    worked = tuple(_worked(wire, *path)) if formulas else ()
+    wire = _without(wire, worked)
     hard = _thresholds(wire.get("evictionHard"), *path, "evictionHard")
     soft = _thresholds(wire.get("evictionSoft"), *path, "evictionSoft")
     return KubeletSettings(
-        max_pods=_count(wire.get("maxPods"), *path, "maxPods"),
+        max_pods=_count(wire.get(MAX_PODS), *path, MAX_PODS),
         pods_per_core=_count(wire.get("podsPerCore"), *path, "podsPerCore") or None,
-        kube_reserved=_reserved(wire.get("kubeReserved"), *path, "kubeReserved"),
-        system_reserved=_reserved(wire.get("systemReserved"), *path, "systemReserved"),
+        kube_reserved=_reserved(wire.get(KUBE_RESERVED), *path, KUBE_RESERVED),
+        system_reserved=_reserved(wire.get(SYSTEM_RESERVED), *path, SYSTEM_RESERVED),
         eviction_hard=hard or _thresholds(nested.get("hard"), *path, "evictionThreshold", "hard"),
         eviction_soft=soft or _thresholds(nested.get("soft"), *path, "evictionThreshold", "soft"),
         reserve=_strategy(wire.get("kubeReservedStrategy"), *path, "kubeReservedStrategy"),
+        worked=worked,
     )
+
+
+def texts(wire: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
+    """Every setting of a block that can only be a formula: the setting, the resource or "", and the text."""
+    limit = wire.get(MAX_PODS)
+    if isinstance(limit, str):
+        yield MAX_PODS, "", limit
+    for setting in (KUBE_RESERVED, SYSTEM_RESERVED):
+        held = wire.get(setting)
+        for resource, value in held.items() if isinstance(held, Mapping) else ():
+            if isinstance(resource, str) and isinstance(value, str) and not _is_quantity(value):
+                yield setting, resource, value
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except BadInput:
+        return False
+    return True
+
+
+def _worked(wire: Mapping[str, object], *path: str) -> Iterator[Worked]:
+    for setting, resource, text in texts(wire):
+        place = (*path, setting, resource) if resource else (*path, setting)
+        if resource and resource not in RESERVABLE:
+            raise BadValue(f"cannot be reserved; use one of {', '.join(sorted(RESERVABLE))}").at(*place)
+        try:
+            yield Worked(setting, expressions.parse(text, VARIABLES), resource)
+        except BadInput as bad:
+            raise BadValue(f"{shown(text)} is neither an amount nor an expression: {bad}").at(*place) from None
+
+
+def _without(wire: Mapping[str, object], worked: Iterable[Worked]) -> Mapping[str, object]:
+    """A block without what is a formula."""
+    left = dict(wire)
+    for one in worked:
+        held = left.pop(one.setting, None)
+        if one.resource and isinstance(held, Mapping):
+            left[one.setting] = {key: value for key, value in held.items() if key != one.resource}
+    return left
 
 
 def _thresholds(wire: object, *path: str) -> tuple[tuple[str, Threshold], ...]:
@@ -161,8 +227,8 @@ def _reserved(wire: object, *path: str) -> Resources:
 def _count(value: object, *path: str) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_COUNT:
-        raise BadValue(f"{shown(value)} is not a count; write a whole number from 0 to {_LARGEST_COUNT}").at(*path)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_COUNT:
+        raise BadValue(f"{shown(value)} is not a count; write a whole number from 0 to {LARGEST_COUNT}").at(*path)
     return value
 
 

@@ -9,7 +9,7 @@ a registry that somebody could forget to fill.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -31,6 +31,29 @@ ON_DEMAND: Final = "on-demand"
 SPOT: Final = "spot"
 RESERVED: Final = "reserved"
 CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
+
+TENANCY: Final = "karpenter.k8s.aws/instance-tenancy"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values a key may have, and what one of them is called."""
+
+    noun: str
+    all: tuple[str, ...]
+
+    def of(self, values: Iterable[str]) -> frozenset[str]:
+        return frozenset(self.all) & frozenset(values)
+
+    @property
+    def hint(self) -> str:
+        return f"use one of {', '.join(self.all)}"
+
+
+#: Keys whose values are known. A list may name others beside them, for a later release, but not others alone.
+VALUED: Final[Mapping[str, Values]] = MappingProxyType(
+    {CAPACITY_TYPE: Values("capacity type", CAPACITY_TYPES), TENANCY: Values("tenancy", ("default", "dedicated"))}
+)
 
 WELL_KNOWN: Final = frozenset(
     {NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD},

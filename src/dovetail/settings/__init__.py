@@ -32,6 +32,11 @@ GATES: Final[Mapping[str, bool]] = {
     "TerminateFirstRepair": False,
     "PodDeletionCostManagement": False,
 }
+#: Gates that only AWS has, under the name its chart gives them. Others of the peer's are passed over there.
+AWS_GATES_VARIABLE: Final = "AWS_FEATURE_GATES"
+NODE_CLASS_CEL: Final = "NodeClassCEL"
+REBOOTS: Final = "RebootForRepair"
+AWS_GATES: Final[Mapping[str, bool]] = {NODE_CLASS_CEL: False, REBOOTS: False}
 #: Shared flags that are followed by a value; whoever looks for the verb among the arguments must step over it.
 FLAGS_WITH_VALUE: Final = frozenset({"--feature-gates"})
 _NARROWEST, _WIDEST = 20, 500
@@ -48,6 +53,8 @@ class Settings:
     vm_memory_overhead: Fraction | None = None
     gates_on: frozenset[str] = frozenset(name for name, on in GATES.items() if on)
     debug: bool = False
+    #: Whether an EC2NodeClass may have expressions in its kubelet block.
+    formulas: bool = False
 
     def gate(self, name: str) -> bool:
         return name in self.gates_on
@@ -77,7 +84,14 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> Sett
             ("--feature-gates", getattr(flags, "feature_gates", None)),
         ),
         debug=bool(getattr(flags, "debug", False)),
+        formulas=NODE_CLASS_CEL in aws_gates_on(flags, found),
     )
+
+
+def aws_gates_on(flags: Namespace, environment: Mapping[str, str]) -> frozenset[str]:
+    """Of the gates that only AWS has those that are on."""
+    said = getattr(flags, "option_aws_feature_gates", None)
+    return gates_on(AWS_GATES, (AWS_GATES_VARIABLE, environment.get(AWS_GATES_VARIABLE)), ("--aws-feature-gates", said))
 
 
 def _data_dir(environment: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from dovetail.core import timestamps
 from dovetail.core.errors import BadValue
-from dovetail.settings import gates_on
+from dovetail.settings import AWS_GATES_VARIABLE, NODE_CLASS_CEL, REBOOTS, aws_gates_on
 from dovetail.settings.options import Chosen, Option, switch
 
 
@@ -31,6 +31,7 @@ class AwsSettings:
     dry_runs: bool = True
     zonal_shift: bool = False
     reboots: bool = False
+    formulas: bool = False
     image_seconds: float = 60.0
     subnet_seconds: float = 60.0
     group_seconds: float = 60.0
@@ -57,14 +58,12 @@ def _interval(text: str) -> float:
 
 
 _SHORTEST: Final = 60.0
-REBOOTS: Final = "RebootForRepair"
-#: Gates that only AWS has. Others of the peer's are passed over where a chart names them.
-GATES: Final = {REBOOTS: False}
 _GATES: Final = Option(
     "aws-feature-gates",
-    "AWS_FEATURE_GATES",
+    AWS_GATES_VARIABLE,
     str,
-    f"aws: such as {REBOOTS}=true, which has machines restarted where that may repair them (false)",
+    f"aws: {REBOOTS}=true has machines restarted where that may repair them, {NODE_CLASS_CEL}=true lets the kubelet "
+    "block of an EC2NodeClass have expressions (both false)",
     "LIST",
 )
 OPTIONS: Final = (
@@ -143,8 +142,7 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsS
     """Settle every option; a bad one names the flag or variable it stands in."""
     found = os.environ if environment is None else environment
     option = Chosen(OPTIONS, flags, found)
-    said = (_GATES.variable, found.get(_GATES.variable)), (f"--{_GATES.name}", getattr(flags, _GATES.dest, None))
-    gates = gates_on(GATES, *said)
+    gates = aws_gates_on(flags, found)
     return AwsSettings(
         region=option("aws-region", ""),
         cluster_endpoint=option("cluster-endpoint", ""),
@@ -157,6 +155,7 @@ def read(flags: Namespace, environment: Mapping[str, str] | None = None) -> AwsS
         dry_runs=not option("disable-dry-run", False),
         zonal_shift=option("enable-zonal-shift", False),
         reboots=REBOOTS in gates,
+        formulas=NODE_CLASS_CEL in gates,
         image_seconds=option("ami-refresh-interval", _SHORTEST),
         subnet_seconds=option("subnet-refresh-interval", _SHORTEST),
         group_seconds=option("security-group-refresh-interval", _SHORTEST),

@@ -98,7 +98,9 @@ def _one_of(choices: type[E], text: str) -> E:
 OPTIONS: Final = (
     Option("metrics-port", "METRICS_PORT", port, "where /metrics is served (8080; 0 for nowhere)", "PORT"),
     Option("health-probe-port", "HEALTH_PROBE_PORT", port, "where /healthz and /readyz are (8081; 0 for nowhere)"),
-    Option("bind-address", "BIND_ADDRESS", str, "for both; loopback, unless run inside a cluster", "HOST"),
+    Option(
+        "bind-address", "BIND_ADDRESS", str, "for metrics and probes; loopback, unless run inside a cluster", "HOST"
+    ),
     Option("kube-client-qps", "KUBE_CLIENT_QPS", _count, "requests a second to the API server (200)"),
     Option("kube-client-burst", "KUBE_CLIENT_BURST", _count, "and so many at once (300)"),
     Option("disable-leader-election", "DISABLE_LEADER_ELECTION", switch, "act without a lease (false)"),

@@ -19,7 +19,7 @@ from dovetail.core.catalog.cache import CatalogCache
 from dovetail.core.catalog.market import Market
 from dovetail.core.catalog.prices import Price, Source, SourceKind
 from dovetail.core.catalog.shortages import BELIEVED_SECONDS, Shortage
-from dovetail.core.kubelet import KubeletSettings
+from dovetail.core.kubelet import KubeletSettings, parse_settings
 from dovetail.core.requirements import Requirements, is_in
 from dovetail.core.resources import EPHEMERAL_STORAGE, GIB, MIB, PODS
 
@@ -182,6 +182,17 @@ def test_bottlerocket_keeps_memory_for_the_pods_it_may_run_and_knows_no_pods_per
     other = market().specs(pool)["m5.xlarge"]
     assert other.capacity.of(PODS) == 8
     assert (other.capacity - other.allocatable).memory_bytes == (11 * 58 + 255 + 100) * MIB
+
+
+def test_expressions_of_a_class_are_worked_out_for_each_type() -> None:
+    block = parse_settings({"maxPods": "max_pods - 9", "kubeReserved": {"memory": "max_pods * 16"}}, formulas=True)
+    found = market()
+    specs = found.specs(replace(POOL, kubelet=block))
+    assert (specs["m5.large"].capacity.of(PODS), specs["m5.xlarge"].capacity.of(PODS)) == (20, 49)
+    assert found.unworkable(terms(), parse_settings({"maxPods": "max(1, max_pods - 9)"}, formulas=True)) == ""
+    assert found.unworkable(terms(), parse_settings({"maxPods": 5})) == ""
+    told = found.unworkable(terms(), parse_settings({"maxPods": "instance_type == 'm5.large' ? -1 : 1"}, formulas=True))
+    assert told == "maxPods of m5.large is -1; it may not be negative"
 
 
 def test_interfaces_for_efa_alone_take_pods_away_and_are_what_pods_may_ask_for() -> None:

@@ -130,6 +130,9 @@ def test_a_kubelet_block_that_can_be_is_accepted(block: dict[str, Any]) -> None:
         ({"registerWithTaints": []}, "InvalidKubeletConfiguration", "NodePool"),
         ({"kubeRservd": {}}, "InvalidKubeletConfiguration", "did you mean kubeReserved"),
         ({"maxPods": "min(100, max_pods)"}, "KubeletExpressionDisabled", "write a number"),
+        ({"maxPods": "soon"}, "KubeletExpressionDisabled", "AWS_FEATURE_GATES=NodeClassCEL=true"),
+        ({"kubeReserved": {"cpu": "vcpus * 10"}}, "KubeletExpressionDisabled", "spec.kubelet.kubeReserved.cpu"),
+        ({"kubeReserved": {"memory": "100MB"}}, "InvalidKubeletConfiguration", "100MB"),
         ({"maxPods": -1}, "InvalidKubeletConfiguration", "maxPods"),
         ({"podsPerCore": -1}, "InvalidKubeletConfiguration", "podsPerCore"),
         ({"evictionMaxPodGracePeriod": -1}, "InvalidKubeletConfiguration", "evictionMaxPodGracePeriod"),
@@ -158,6 +161,21 @@ def test_a_kubelet_block_that_cannot_be_is_told_by_its_field(block: dict[str, An
     assert found is not None
     assert found.reason == reason
     assert names in found.message
+
+
+FORMULAS = {"maxPods": "min(20, max_pods)", "kubeReserved": {"memory": "max_pods * 16", "cpu": "100m"}}
+
+
+def test_with_the_gate_a_kubelet_block_may_have_expressions() -> None:
+    assert kubelet_rules.wrong(FORMULAS, "AL2023", formulas=True) is None
+    for block, names in (
+        ({"maxPods": "min(20, pods)"}, "spec.kubelet.maxPods is 'min(20, pods)', which is neither an amount"),
+        ({"systemReserved": {"memory": "100MB"}}, "spec.kubelet.systemReserved.memory"),
+    ):
+        found = kubelet_rules.wrong(block, "AL2023", formulas=True)
+        assert found is not None
+        assert found.reason == "KubeletExpressionInvalid"
+        assert names in found.message
 
 
 @pytest.mark.parametrize(
@@ -215,6 +233,22 @@ def test_settings_of_the_kubelet_reach_the_node() -> None:
     (text,) = texts(read(kubelet=block))
     config = yaml.safe_load(text.partition("apiVersion")[1] + text.partition("apiVersion")[2].partition("\n--//")[0])
     assert config["spec"]["kubelet"]["config"].items() >= block.items()
+
+
+def test_what_an_expression_comes_to_is_told_to_each_type() -> None:
+    written = booting.user_data(read(kubelet=FORMULAS), HOME)
+    plain = kinds()["m5.large"]
+    planned = replace(plain, spec=replace(plain.spec, capacity=Resources({"pods": 20})))
+    text = written(Boot(Image("ami-1"), planned, {}))
+    assert "maxPods: 20" in text
+    assert "memory: 320Mi" in text
+    assert "cpu: 100m" in text
+    assert "max_pods" not in booting.sample(read(kubelet=FORMULAS), HOME)
+
+
+def test_an_expression_has_a_hash_and_so_have_settings_the_schema_does_not_name() -> None:
+    blocks = ({}, {"maxPods": 20}, FORMULAS, {"topologyManagerPolicy": "none"}, {"topologyManagerPolicy": "restricted"})
+    assert len({class_hash.class_hash({"role": "r", "kubelet": block}) for block in blocks}) == len(blocks)
 
 
 def test_a_custom_image_gets_the_users_own_and_nothing_else() -> None:

@@ -121,6 +121,28 @@ def test_nothing_is_tried_where_the_user_does_not_want_it(aws_server: AwsServer,
     sat(aws_server, scenario, probes=False)
 
 
+def test_an_expression_that_fails_for_a_type_is_told_with_the_type(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        good = {"maxPods": "min(110, max_pods)", "kubeReserved": {"memory": "11 * max_pods + 255"}}
+        assert is_ready(await desk.look(node_class(aws_account, kubelet=good)))
+        bad = {"maxPods": "instance_type == 'm5.large' ? max_pods / 0 : max_pods"}
+        told = said(await desk.look(node_class(aws_account, kubelet=bad)), "ValidationSucceeded")
+        assert (told.status, told.reason) == ("False", "KubeletExpressionEvaluationFailed")
+        assert told.message == ("spec.kubelet.maxPods cannot be worked out for m5.large: something is divided by zero")
+
+    found = AwsMarket(region()).unworkable
+    sat(aws_server, scenario, probes=False, formulas=True, unworkable=found)
+
+
+def test_expressions_are_refused_unless_they_are_enabled(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(desk: Desk) -> None:
+        wire = node_class(aws_account, kubelet={"maxPods": "min(110, max_pods)"})
+        told = said(await desk.look(wire), "ValidationSucceeded")
+        assert (told.status, told.reason) == ("False", "KubeletExpressionDisabled")
+
+    sat(aws_server, scenario, probes=False)
+
+
 def test_a_busy_ec2_leaves_the_class_unknown_and_is_asked_again_soon(
     aws_server: AwsServer, aws_account: Account
 ) -> None:

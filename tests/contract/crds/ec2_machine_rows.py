@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.contract.crds.ec2_rows import CLASSES
-from tests.contract.crds.rows import GONE
 from tests.contract.crds.shared_rows import LEAST, MOST, PATTERN, REQUIRED, TOO_MANY, UNSUPPORTED, conditions
 
 
@@ -109,10 +108,14 @@ def _interfaces() -> None:
 def _kubelet() -> None:
     kubelet = "spec.kubelet"
     CLASSES.accepts(
-        "the kubelet's fields, and no others",
+        "the kubelet's fields, and those only some images take",
         {kubelet: {"clusterDNS": ["10.0.0.10"], "cpuCFSQuota": True, "evictionMaxPodGracePeriod": -1, "other": 1}},
-        {f"{kubelet}.other": GONE, f"{kubelet}.cpuCFSQuota": True},
+        {f"{kubelet}.other": 1, f"{kubelet}.cpuCFSQuota": True},
     )
+    limit = f"{kubelet}.maxPods"
+    CLASSES.accepts("maxPods as an expression", {limit: "min(110, max_pods)"}, {limit: "min(110, max_pods)"})
+    CLASSES.refuses("maxPods that is neither a number nor an expression", {limit: "many"}, limit, PATTERN)
+    CLASSES.refuses("maxPods that the kubelet cannot count", {limit: 2**31}, limit, MOST)
     for name in ("maxPods", "podsPerCore"):
         CLASSES.accepts(f"{name} 0", {f"{kubelet}.{name}": 0})
         CLASSES.refuses(f"{name} -1", {f"{kubelet}.{name}": -1}, f"{kubelet}.{name}", LEAST)
@@ -122,6 +125,7 @@ def _kubelet() -> None:
         CLASSES.accepts(f"{name} of all kinds", {field: whole})
         CLASSES.refuses(f"{name} of another kind", {field: {"pods": "1"}}, field, f"{name} may name cpu, memory")
         CLASSES.refuses(f"{name} below nothing", {field: {"cpu": "-1"}}, field, f"{name} may not be negative")
+        CLASSES.accepts(f"{name} as an expression", {field: {"memory": "11 * max_pods + 255"}})
         CLASSES.refuses(f"{name} that is no quantity", {field: {"cpu": "x"}}, f"{field}.cpu", PATTERN)
     for name in ("imageGCHighThresholdPercent", "imageGCLowThresholdPercent"):
         field = f"{kubelet}.{name}"

@@ -88,7 +88,11 @@ def test_where_all_reservations_are_full_only_who_holds_a_slot_may_go() -> None:
 
 def test_who_is_held_or_over_budget_is_told_so() -> None:
     held = drifted("a", facts=PodFacts(held_until=inf))
-    assert static(held, drifted("b")).method_refusals["a"].code is Code.POD_HELD
+    told = static(held, drifted("b")).method_refusals["a"]
+    assert told.code is Code.POD_HELD
+    (pod,) = told.pods
+    assert pod in told.message
+    assert told.message.endswith("a terminationGracePeriod would let the node go all the same")
     none = static(drifted("a"), drifted("b"), of={"budgets": (Budget("0"),)})
     assert {one.code for one in none.method_refusals.values()} == {Code.BUDGET}
 

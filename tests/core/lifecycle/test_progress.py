@@ -89,6 +89,14 @@ def test_no_capacity_deletes_the_claim_and_says_so():
     assert isinstance(one(step, Delete), Delete)
 
 
+def test_a_class_that_is_not_there_is_said_beside_that_there_is_no_capacity():
+    step = launch.refused(claim(), NoCapacity("there is no EC2NodeClass default", no_class=True), START)
+    told = [each for each in step.effects if isinstance(each, Say)]
+    assert [each.reason for each in told] == ["NodeClassResolutionError", "InsufficientCapacityError"]
+    assert told[0].message.startswith("Failed resolving NodeClass: there is no EC2NodeClass default; ")
+    assert isinstance(one(step, Delete), Delete)
+
+
 def test_a_class_that_is_not_ready_deletes_the_claim():
     counted = one(launch.refused(claim(), ClassNotReady("class default is not ready"), START), Count)
     assert isinstance(counted, Count)

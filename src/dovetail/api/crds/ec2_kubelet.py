@@ -1,4 +1,8 @@
-"""The kubelet block of an EC2NodeClass: what nodes hold back, and when they begin to evict."""
+"""The kubelet block of an EC2NodeClass: what nodes hold back, and when they begin to evict.
+
+Settings that are not named here are kept, for the images that take them; whether they do is for the class's conditions
+to say, as is whether expressions are enabled, which the schema tells from typing errors by the variables they mention.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from typing import Annotated, Final
 
 import msgspec
 
-from dovetail.api.crds.parts import QUANTITY_BODY, QUANTITY_PATTERN
-from dovetail.api.crds.schema import Limits, Rule, Wire
+from dovetail.api.crds.parts import QUANTITY_BODY
+from dovetail.api.crds.schema import IntOrString, Limits, Rule, Wire
+from dovetail.core.kubelet import LARGEST_COUNT, VARIABLES
 
 _PERCENT: Final = r"(\d{1,2}(\.\d{1,2})?|100(\.0{1,2})?)%"
 #: A percentage, nothing at all, or a quantity of either sign: wider than the kubelet's own reading.
@@ -32,7 +37,9 @@ def _signals(field: str) -> Rule:
     return Rule(_SIGNALS, f"{field} may name the kubelet's eviction signals only")
 
 
-Reserved = dict[str, Annotated[str, Limits(pattern=QUANTITY_PATTERN)]]
+_VARIABLE: Final = f"({'|'.join(VARIABLES)})"
+Reserved = dict[str, Annotated[str, Limits(pattern=f"^{QUANTITY_BODY}$|{_VARIABLE}")]]
+CountOrFormula = Annotated[int | str | None, IntOrString(), Limits(pattern=_VARIABLE, minimum=0, maximum=LARGEST_COUNT)]
 Thresholds = dict[str, Annotated[str, Limits(pattern=_THRESHOLD)]]
 Percent = Annotated[int | None, Limits(format="int32", minimum=0, maximum=100)]
 Count = Annotated[int | None, Limits(format="int32", minimum=0)]
@@ -60,7 +67,9 @@ class Kubelet(Wire, frozen=True):
     cluster_dns: Annotated[tuple[str, ...], "Addresses of the cluster's name server."] = msgspec.field(
         default=(), name="clusterDNS"
     )
-    max_pods: Annotated[Count, "At most so many pods on a node."] = None
+    max_pods: Annotated[
+        CountOrFormula, "At most so many pods on a node: a number, or with the gate NodeClassCEL an expression."
+    ] = None
     pods_per_core: Annotated[Count, "At most so many pods for each core."] = None
     kube_reserved: Annotated[Reserved, *_reserved("kubeReserved"), "Held back for Kubernetes itself."] = msgspec.field(
         default_factory=dict

@@ -29,7 +29,7 @@ from dovetail.api.crds.ec2_selectors import (
 )
 from dovetail.api.crds.metadata import Resource
 from dovetail.api.crds.parts import Condition, not_empty
-from dovetail.api.crds.schema import ATOMIC_LIST, Filled, Limits, Rule, Wire
+from dovetail.api.crds.schema import ATOMIC_LIST, Filled, Kept, Limits, Rule, Wire
 from dovetail.api.kinds import EC2_NODE_CLASSES
 
 FAMILIES: Final = {
@@ -122,7 +122,7 @@ class Ec2NodeClassSpec(Wire, frozen=True):
     ] = MetadataOptions()
     block_device_mappings: BlockDeviceMappings = ()
     network_interfaces: NetworkInterfaces = ()
-    kubelet: Annotated[Kubelet | None, *KUBELET_RULES] = None
+    kubelet: Annotated[Kubelet | None, *KUBELET_RULES, Kept()] = None
 
 
 class AmiRequirement(Wire, frozen=True):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 
 import msgspec
 
-from dovetail.api.crds.schema import Filled, IntOrString, Json, Keywords, Limits, Merge, Required, Rule, Wire
+from dovetail.api.crds.schema import Filled, IntOrString, Json, Kept, Keywords, Limits, Merge, Required, Rule, Wire
 
 Schema = dict[str, Json]
 
@@ -25,7 +25,7 @@ _SCALARS: Final[Mapping[object, Schema]] = {
     int: {"type": "integer"},
     datetime: {"type": "string", "format": "date-time"},
 }
-_MARKS: Final = (Limits, Merge, Filled, IntOrString)
+_MARKS: Final = (Limits, Merge, Filled, IntOrString, Kept)
 
 
 def schema_of(annotated: object) -> Schema:
@@ -59,6 +59,8 @@ def _split(annotated: object) -> tuple[object, tuple[object, ...]]:
         left = [one for one in get_args(annotated) if one is not NoneType]
         if len(left) == 1:
             return _split(left[0])
+        if left == [int, str]:
+            return int | str, ()
     return annotated, ()
 
 

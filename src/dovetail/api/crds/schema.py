@@ -111,6 +111,15 @@ class IntOrString:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Fields of an object that its schema does not name are kept, and not pruned."""
+
+    @property
+    def keywords(self) -> Mapping[str, Json]:
+        return {"x-kubernetes-preserve-unknown-fields": True}
+
+
+@dataclass(frozen=True, slots=True)
 class Required:
     """A field that must be there although the struct has a default for it (the server fills it in first)."""
 

@@ -7,6 +7,7 @@ what kind they are; a field that was given counts even if it says nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ def _given(read: Reader) -> Reader:
     return lambda value: Pointer(read(value))
 
 
-def _struct(name: str, fields: Fields) -> Reader:
+def _struct(name: str, fields: Fields) -> Callable[[Any], Struct]:
     def read(value: Mapping[str, Any]) -> Struct:
         return Struct(name, tuple((field, _read(value, key, how)) for field, key, how in fields))
 
@@ -78,7 +79,8 @@ _INT64: Final = _given(Int64)
 
 _KUBELET: Final[Fields] = (
     ("ClusterDNS", "clusterDNS", _list(str)),
-    ("MaxPods", "maxPods", _INT32),
+    # The peer's number of an expression is not known to us; a class without one has the number it always had.
+    ("MaxPods", "maxPods", lambda value: (_TEXT if isinstance(value, str) else _INT32)(value)),
     ("PodsPerCore", "podsPerCore", _INT32),
     ("SystemReserved", "systemReserved", _map(str)),
     ("KubeReserved", "kubeReserved", _map(str)),
@@ -90,6 +92,17 @@ _KUBELET: Final[Fields] = (
     ("ImageGCLowThresholdPercent", "imageGCLowThresholdPercent", _INT32),
     ("CPUCFSQuota", "cpuCFSQuota", _BOOL),
 )
+
+
+def _kubelet(value: Mapping[str, Any]) -> Struct:
+    """Settings the schema does not name count as well; the peer's number of those is not known to us either."""
+    found = _struct("KubeletConfiguration", _KUBELET)(value)
+    others = {name: one for name, one in value.items() if name not in {key for _, key, _ in _KUBELET}}
+    if not others:
+        return found
+    return Struct(found.name, (*found.fields, ("Others", json.dumps(others, sort_keys=True, default=str))))
+
+
 _VOLUME: Final[Fields] = (
     ("DeleteOnTermination", "deleteOnTermination", _BOOL),
     ("Encrypted", "encrypted", _BOOL),
@@ -130,7 +143,7 @@ _SPEC: Final[Fields] = (
     ("Role", "role", str),
     ("InstanceProfile", "instanceProfile", _TEXT),
     ("Tags", "tags", _map(str)),
-    ("Kubelet", "kubelet", _given(_struct("KubeletConfiguration", _KUBELET))),
+    ("Kubelet", "kubelet", _given(_kubelet)),
     ("BlockDeviceMappings", "blockDeviceMappings", _list(_given(_struct("BlockDeviceMapping", _MAPPING)))),
     ("InstanceStorePolicy", "instanceStorePolicy", _TEXT),
     ("NetworkInterfaces", "networkInterfaces", _list(_given(_struct("NetworkInterface", _INTERFACE)))),

@@ -18,6 +18,7 @@ from dovetail.clouds.aws.wire import TypeAnswer
 from dovetail.core import labels
 from dovetail.core.catalog.allocatable import NodeRules
 from dovetail.core.catalog.density import KUBERNETES_DENSITY, ByInterface
+from dovetail.core.catalog.formulas import settled
 from dovetail.core.catalog.hardware import Disk, Hardware
 from dovetail.core.catalog.specs import Spec, SpecMaker, SpecRules
 from dovetail.core.kubelet import KubeletSettings
@@ -111,6 +112,7 @@ class Shelf:
     region: Region
     _machines: dict[Change, Mapping[str, Hardware]] = field(default_factory=dict)
     _specs: dict[SpecKey, Specs] = field(default_factory=dict)
+    _failing: dict[SpecRules, str] = field(default_factory=dict)
 
     def machines(self, change: Change) -> Mapping[str, Hardware]:
         known = self._machines.get(change)
@@ -124,6 +126,14 @@ class Shelf:
         known = self._specs.get(key)
         if known is None:
             known = self._specs[key] = self._made(key)
+        return known
+
+    def unworkable(self, rules: SpecRules, change: Change) -> str:
+        """Which formula of the rules fails for a type, "" if none does."""
+        known = self._failing.get(rules)
+        if known is None:
+            found = (settled(one, rules.kubelet, rules.node.density).problem for one in self.machines(change).values())
+            known = self._failing[rules] = next(filter(None, found), "")
         return known
 
     def drop_measured(self) -> None:
@@ -148,7 +158,7 @@ class Shelf:
     def moved_to(self, region: Region) -> Shelf:
         """A shelf for another look at the region, with everything on it that was on this one. Takes its time."""
         if region.listing.hardware is self.region.listing.hardware and region.types is self.region.types:
-            return Shelf(region, self._machines, self._specs)
+            return Shelf(region, self._machines, self._specs, self._failing)
         shelf = Shelf(region)
         for change, old in list(self._machines.items()):
             new = shelf.machines(change)

@@ -91,6 +91,8 @@ class AwsCloud:
             standing=self.discovery.standing,
             intervals=options.intervals,
             sample=self.market.sample,
+            formulas=options.formulas,
+            unworkable=self.market.unworkable,
         )
         self.node_classes = SellingClasses(Resolver(kit), self.market, options.reserved)
         self.shifts = Shifts(aws, cluster, now)

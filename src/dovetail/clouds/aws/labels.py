@@ -44,7 +44,7 @@ ACCELERATOR_MANUFACTURER: Final = f"{_DOMAIN}/instance-accelerator-manufacturer"
 ACCELERATOR_COUNT: Final = f"{_DOMAIN}/instance-accelerator-count"
 HYPERVISOR: Final = f"{_DOMAIN}/instance-hypervisor"
 ENCRYPTION_IN_TRANSIT: Final = f"{_DOMAIN}/instance-encryption-in-transit-supported"
-TENANCY: Final = f"{_DOMAIN}/instance-tenancy"
+TENANCY: Final = labels.TENANCY
 
 OF_A_TYPE: Final = frozenset(
     {
@@ -87,7 +87,7 @@ DIALECT: Final = labels.Dialect(
 )
 
 ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64", "x86_64_mac": "amd64", "arm64_mac": "arm64"}
-_TENANCIES: Final = ("default", "dedicated")
+_TENANCIES: Final = labels.VALUED[labels.TENANCY].all
 _NAME: Final = re.compile(r"(?P<category>[a-z]+)(?:-[0-9]+tb)?(?P<generation>[0-9]+)", re.ASCII)
 _NOT_A_WORD: Final = re.compile(r"[^a-z0-9]+", re.ASCII)
 _LONGEST: Final = 63

@@ -165,6 +165,12 @@ class AwsMarket:
         """A type that a class with these terms can launch, and its image; None if there is none."""
         return sampled(self._shelf, terms)
 
+    def unworkable(self, terms: ClassTerms, kubelet: KubeletSettings) -> str:
+        """Which expression of a kubelet block fails for a type, and how; "" if all can be worked out for all types."""
+        if not kubelet.worked:
+            return ""
+        return self._shelf.unworkable(rules_of(terms, kubelet, self._defaults.rules), change_of(terms))
+
     # ---- what changes: the region
 
     def warm(self) -> None:

@@ -26,7 +26,8 @@ class Options:
     `isolated`: the network does not reach Pricing. `probes`: node classes are tried with dry runs. `reserved`: their
     reservations are bought from. `read_only`: nothing is made, ended or written, for a controller that only tells.
     `zonal_shift`: zones that ARC has shifted away from are left alone. `reboots`: machines are restarted where that may
-    repair them. `intervals`: how often EC2 is asked what classes select.
+    repair them. `formulas`: kubelet blocks of classes may have expressions. `intervals`: how often EC2 is asked what
+    classes select.
     """
 
     home: Home
@@ -40,6 +41,7 @@ class Options:
     zonal_shift: bool = False
     name_server: Callable[[], str] = str
     reboots: bool = False
+    formulas: bool = False
     intervals: Intervals = field(default_factory=Intervals)
 
 

@@ -16,7 +16,7 @@ from dovetail.api.cluster_api.fleet import Fleet, Item
 from dovetail.api.documents import Document
 from dovetail.api.fields import Fields
 from dovetail.clouds.listed import ListedMarket
-from dovetail.clouds.port import Misconfigured, NoCapacity
+from dovetail.clouds.port import Misconfigured, NoCapacity, NoClass
 from dovetail.core.catalog.generations import ChangeSource, Generations
 from dovetail.core.catalog.listing import Listing
 from dovetail.core.catalog.offerings import Offering
@@ -86,9 +86,9 @@ class TemplateMarket:
     # ---- templates
 
     def held(self, ref: NodeClassRef) -> Held:
-        """Raises NoCapacity if there is no such template, Misconfigured if it cannot be used."""
+        """Raises NoClass if there is no such template, Misconfigured if it cannot be used."""
         if ref not in self._wires:
-            raise NoCapacity(f"there is no {ref.kind} {ref.name}")
+            raise NoClass(f"there is no {ref.kind} {ref.name}")
         if ref not in self._held:
             self._held[ref] = self._read(ref)
         found = self._held[ref]

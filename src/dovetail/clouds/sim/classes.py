@@ -1,6 +1,6 @@
 """What a KWOKNodeClass says, and whether one can launch with it (§1.5, §6).
 
-there is none, or it is being deleted     nothing can be had of it: NoCapacity
+there is none, or it is being deleted     nothing can be had of it: NoClass
 it says it is not Ready, or says nonsense a person must act: Misconfigured
 otherwise                                 its nodes join after `nodeRegistrationDelay`
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.api.fields import fields
-from dovetail.clouds.port import Misconfigured, NoCapacity
+from dovetail.clouds.port import Misconfigured, NoClass
 from dovetail.core import timestamps
 from dovetail.core.errors import BadInput, BadValue
 from dovetail.core.nodepools import NodeClassRef
@@ -42,7 +42,7 @@ class SimClasses:
     def delay(self, ref: NodeClassRef) -> float:
         found = self._held.get(ref.name)
         if found is None:
-            raise NoCapacity(f"there is no KWOKNodeClass {ref.name}, or no longer")
+            raise NoClass(f"there is no KWOKNodeClass {ref.name}, or no longer")
         if found.problem:
             raise Misconfigured(found.problem)
         return found.delay

@@ -256,7 +256,7 @@ class Disruption:
         world, changes = self.world(), self.changes
         self._seen = self._look()
         began = time.perf_counter()
-        decided = await self.beside(passes.decide, world, self._shelf, self._known)
+        decided = await self.beside(passes.decide, world, self._shelf, self._known, time.perf_counter)
         unsaid = self.teller.passed(world, decided, time.perf_counter() - began)
         turns = worlds.next_change(world)
         holds_until = float("inf") if turns is None else world.now + turns

@@ -32,6 +32,9 @@ from dovetail.core.nodeclaims import NodeClaim
 TOLD_AT_ONCE: Final = 25
 _PREFIX: Final = "voluntary_disruption_"
 _DECISION: Final = ("decision", "reason", "consolidation_type")
+#: What no single method took: looking at the nodes all of them choose from.
+_ALL: Final = "all"
+_TYPES: Final = {Reason.EMPTY.lower(): "empty"}
 _ILL: Final = frozenset({"nodepool", "capacity_type", "termination_mode"})
 #: What became of a move, and why one was given up at the second look.
 _APPROVED, _REJECTED = "approved", "rejected"
@@ -64,7 +67,11 @@ def declare(metrics: Metrics) -> None:
     moved = ("decision", "nodepool", "policy")
     counter("consolidation_moves_total", "Commands that save money.", *moved)
     histogram("consolidation_score", "What the Balanced policy made of them.", *moved, buckets=_SCORES)
-    histogram(f"{_PREFIX}decision_evaluation_duration_seconds", "How long judging every node took.", *_DECISION[1:])
+    histogram(
+        f"{_PREFIX}decision_evaluation_duration_seconds",
+        "How long each method took in one pass; all: what they share.",
+        *_DECISION[1:],
+    )
 
 
 @dataclass(slots=True)
@@ -94,8 +101,7 @@ class Teller:
         """A pass is over; whether something is left to be told."""
         self.world, self.decided = world, decided
         self._tell_pools(world)
-        whole = {"reason": "all", "consolidation_type": ""}
-        self.ears.observe(Observe(f"{_PREFIX}decision_evaluation_duration_seconds", seconds, whole))
+        self._took(decided, seconds)
         refusals = [((name, True), one) for name, one in decided.method_refusals.items()]
         refusals += [((name, False), one) for name, one in decided.refusals.items()]
         known = {key for key, _ in refusals}
@@ -111,6 +117,14 @@ class Teller:
             self._told[key] = _Told(refusal, self.now())
             self._refused(world.machines.get(key[0]), refusal)
         return False
+
+    def _took(self, decided: Decided, seconds: float) -> None:
+        """What each method took, and beside them what they all begin with: together a pass."""
+        shared = max(0.0, seconds - sum(decided.spent.values()))
+        spent = {_ALL: shared} | {reason.lower(): one for reason, one in decided.spent.items()}
+        for reason, one in spent.items():
+            labels = {"reason": reason, "consolidation_type": _TYPES.get(reason, "")}
+            self.ears.observe(Observe(f"{_PREFIX}decision_evaluation_duration_seconds", one, labels))
 
     def _tell_pools(self, world: World) -> None:
         """Pools whose budgets let nobody go, told when that turns."""

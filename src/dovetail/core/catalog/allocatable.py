@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from dovetail.core.catalog.density import KUBERNETES_DENSITY, Density, PodLimit, pod_limit
+from dovetail.core.catalog.density import KUBERNETES_DENSITY, Density, PodLimit
+from dovetail.core.catalog.formulas import settled
 from dovetail.core.catalog.hardware import Hardware
 from dovetail.core.catalog.overhead import TIERED, VmOverhead
 from dovetail.core.catalog.reserves import Reserve, reserve
@@ -124,7 +125,8 @@ def ledger(
 ) -> Ledger:
     """Every term of a type's allocatable. `memory_seen` is what a node of this type once reported."""
     type_pods = settings.resources.get(PODS)
-    limit = pod_limit(hardware, kubelet, rules.density, type_pods)
+    found = settled(hardware, kubelet, rules.density, type_pods)
+    kubelet, limit = found.kubelet, found.limit
     sized = replace(hardware, interfaces=None) if rules.keeps_for_limit else hardware
     held = reserve(kubelet.reserve or rules.reserve, sized, limit.pods)
     machine = (*_capacity(hardware, settings, limit), *_vm_overhead(hardware, rules, settings, memory_seen))

@@ -55,7 +55,7 @@ def replaced(stage: Stage, ranked: Sequence[Candidate], reason: Reason, terminat
     started = dict.fromkeys(gates, 0)
     for one in ranked:
         waits = _waits(one, gates[one.pool], started[one.pool], reason)
-        found = _held(one, reason) or waits or stage.over_budget(one, reason)
+        found = held_by_pods(one, reason) or waits or stage.over_budget(one, reason)
         if found is not None:
             refusals[one.name] = found
         else:
@@ -145,7 +145,8 @@ def _in_rounds(stage: Stage, going: list[str], reason: Reason) -> tuple[list[Com
     return commands, going, stage
 
 
-def _held(one: Candidate, reason: Reason) -> Refusal | None:
+def held_by_pods(one: Candidate, reason: Reason) -> Refusal | None:
+    """Which pods keep a method from a node, None if none does."""
     held = one.holds(reason)
     if not held:
         return None

@@ -9,8 +9,9 @@ pass never decides two things that do not go together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from dovetail.core.disruption import consolidation, returning
 from dovetail.core.disruption.again import Judgements
@@ -36,13 +37,14 @@ class Decided:
     """What a pass decided: commands in the order they are to be started, and for every other node why it stays.
 
     `method_refusals` are those of methods that wanted a node and could not have it (drift, repair), by node; a node may
-    have one of these and one in `refusals`.
+    have one of these and one in `refusals`. `spent` is how long each method took, in the unit of the caller's clock.
     """
 
     commands: tuple[Command, ...]
     refusals: Mapping[str, Refusal]
     method_refusals: Mapping[str, Refusal]
     eligible: Mapping[Reason, int]
+    spent: Mapping[Reason, float] = field(default_factory=dict, compare=False)
 
     @property
     def blocked(self) -> tuple[Cause, ...]:
@@ -53,13 +55,43 @@ class Decided:
         return tuple(one for one in self.commands if one.reason is reason)
 
 
-METHODS = (empty, static_drift, drift, expire)
+METHODS: Final = (
+    (Reason.EMPTY, empty),
+    (Reason.DRIFTED, static_drift),
+    (Reason.DRIFTED, drift),
+    (Reason.EXPIRED, expire),
+)
+Clock = Callable[[], float]
 
 
-def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = None) -> Decided:
+@dataclass(slots=True)
+class _Watch:
+    """How long what was done since the last look took, added up by reason."""
+
+    clock: Clock
+    _since: float = 0.0
+    spent: dict[Reason, float] = field(default_factory=dict)
+
+    def start(self) -> None:
+        self._since = self.clock()
+
+    def stop(self, reason: Reason) -> None:
+        now = self.clock()
+        self.spent[reason] = self.spent.get(reason, 0.0) + now - self._since
+        self._since = now
+
+
+def _stopped() -> float:
+    return 0.0
+
+
+def decide(
+    world: World, shelf: Shelf | None = None, kept: Judgements | None = None, clock: Clock = _stopped
+) -> Decided:
     """Look at everything once. The caller keeps a shelf, so that catalogs are not looked up anew each time.
 
-    With what it kept of the pass before, only what changed since is looked at; what is decided is the same.
+    With what it kept of the pass before, only what changed since is looked at; what is decided is the same. Nothing is
+    decided by the clock: it is only read, to say how long each method took.
     """
     keeps, kept = kept is not None, Judgements() if kept is None else kept
     settled, looked = kept.look(world, shelf)
@@ -70,6 +102,8 @@ def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = N
     commands: list[Command] = []
     said: dict[str, Refusal] = {}
     stage = Stage(world, settled, looked.candidates, budget, shelf)
+    watch = _Watch(clock)
+    watch.start()
     if world.gates.node_repair and world.repairs.policies:
         ill = look(world, settled, REPAIR_RULES)
         mended = Stage(world, settled, ill.candidates, budget, shelf)
@@ -77,25 +111,28 @@ def decide(world: World, shelf: Shelf | None = None, kept: Judgements | None = N
         commands += done.commands
         said.update(done.refusals)
         stage = _next(stage, mended, done)
+        watch.stop(Reason.UNHEALTHY)
     refusals = dict(looked.refusals)
-    for method in METHODS:
+    for reason, method in METHODS:
         stage.ledger = saving_budget if method is empty else budget
         done = method(stage)
         commands += done.commands
         (refusals if method is empty else said).update(done.refusals)
         stage = stage.after(done.commands)
+        watch.stop(reason)
     scene = kept.scene(staged(world, stage.settled, saving=True), shelf)
     saving = scan(scene, stage.candidates, setting, saving_budget, kept.memory)
     if keeps:
         kept.done()
     saved, waiting = returning.rationed(stamped(saving.commands, world.now), world)
     commands += saved
+    watch.stop(Reason.UNDERUTILIZED)
     refusals = {**saving.refusals, **waiting, **refusals}
     going = {name for one in commands for name in one.names}
     for name in looked.candidates:
         refusals.setdefault(name, Refusal(Code.EXPECTED, "it receives pods of nodes that go now"))
     refusals = {name: one for name, one in refusals.items() if name not in going}
-    return Decided(tuple(commands), refusals, said, eligible)
+    return Decided(tuple(commands), refusals, said, eligible, watch.spent)
 
 
 def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:

@@ -15,10 +15,10 @@ from dovetail.core.catalog.layers import Catalog
 from dovetail.core.disruption import rollouts
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command, Group
-from dovetail.core.disruption.drifting import reservation_of
+from dovetail.core.disruption.drifting import held_by_pods, reservation_of
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.reasons import Decision, Reason
-from dovetail.core.disruption.refusals import Code, Refusal, listed
+from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.stages import Outcome, Stage, static_counts
 from dovetail.core.nodeclaims import DRIFTED
 
@@ -52,10 +52,9 @@ def _of_pool(stage: Stage, ranked: Sequence[Candidate]) -> Outcome:
     refusals: dict[str, Refusal] = {}
     free = []
     for one in ranked:
-        held = one.holds(Reason.DRIFTED)
-        if held:
-            text = listed(found.text for found in held)
-            refusals[one.name] = Refusal(held[0].code, text, said=held[0].said)
+        held = held_by_pods(one, Reason.DRIFTED)
+        if held is not None:
+            refusals[one.name] = held
         else:
             free.append(one)
     counts = static_counts(stage.world, policy.name)

@@ -40,9 +40,8 @@ def refused(claim: NodeClaim, outcome: Refusal, now: float, pods: Iterable[Ref] 
     match outcome:
         case NoCapacity(message):
             said = cut(f"NodeClaim {claim.name} event: {message}")
-            effects: list[Effect] = [
-                Say(_ref(claim), "InsufficientCapacityError", said, warning=True, dedupe=(claim.meta.uid,))
-            ]
+            effects: list[Effect] = [unresolved(_ref(claim), message)] if outcome.no_class else []
+            effects.append(Say(_ref(claim), "InsufficientCapacityError", said, warning=True, dedupe=(claim.meta.uid,)))
             effects += (_told(pod, claim, message) for pod in pods)
             return Step((*effects, *given_up(claim, "insufficient_capacity")))
         case ClassNotReady(message):
@@ -52,6 +51,12 @@ def refused(claim: NodeClaim, outcome: Refusal, now: float, pods: Iterable[Ref] 
         case LaunchProblem(message, reason):
             held = Condition(LAUNCHED, Status.UNKNOWN, reason or "LaunchFailed", cut(message))
             return Step((SaveClaim(claim, set_condition(claim, held, now)),), RETRY_SECONDS)
+
+
+def unresolved(about: Ref, message: str) -> Say:
+    """Of a NodeClaim or NodePool that names a node class which is not there."""
+    said = cut(f"Failed resolving NodeClass: {message}; create it, or name another in nodeClassRef")
+    return Say(about, "NodeClassResolutionError", said, warning=True, dedupe=(about.uid,))
 
 
 def given_up(claim: NodeClaim, reason: str) -> tuple[Effect, ...]:

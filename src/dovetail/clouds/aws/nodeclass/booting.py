@@ -2,21 +2,27 @@
 
 How many pods a node may run differs from type to type, and an image works it out from the type's interfaces just as
 the catalogue does. So it is written down only where the two would differ: where the catalogue plans with another number
-(an InstanceType's own limit, interfaces held back), or an image counts otherwise. A class's own maxPods is one number.
+(an InstanceType's own limit, interfaces held back), or an image counts otherwise. A class's own maxPods is one number,
+and what is an expression is worked out for the type: images know none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from dovetail.clouds.aws import bootstrap
 from dovetail.clouds.aws.bootstrap import Home
+from dovetail.clouds.aws.nodeclass import kubelet_rules
 from dovetail.clouds.aws.nodeclass.spec import CUSTOM, ClassSpec
 from dovetail.clouds.aws.resolved import Boot, UserData
+from dovetail.core.catalog import formulas
 from dovetail.core.catalog.density import KUBERNETES_DEFAULT, pods_by_interface
 from dovetail.core.catalog.offerings import InstanceType
-from dovetail.core.resources import PODS
+from dovetail.core.errors import BadInput
+from dovetail.core.kubelet import KUBE_RESERVED, KubeletSettings, Worked
+from dovetail.core.resources import PODS, quantity_of
 from dovetail.core.taints import Taint
 
 #: So full, a person should hear of it: labels and taints of pools come on top.
@@ -28,15 +34,50 @@ def user_data(spec: ClassSpec, home: Home) -> UserData:
 
     def written(boot: Boot) -> str:
         taints = (*boot.taints, *boot.startup_taints)
-        return _text(spec, home, _max_pods(spec, boot.kind), boot.labels, taints)
+        found = spec if not worked else replace(spec, kubelet=_settled(spec.kubelet, worked, boot.kind))
+        return _text(found, home, _max_pods(found, boot.kind), boot.labels, taints)
 
+    worked = _worked(spec)
     return written
 
 
 def sample(spec: ClassSpec, home: Home) -> str:
     """The user data of a pool without labels or taints: what a class can be judged by before there are any."""
     limit = spec.kubelet.get("maxPods")
-    return _text(spec, home, limit if isinstance(limit, int) else None, {}, ())
+    plain = replace(spec, kubelet=_without(spec.kubelet, _worked(spec)))
+    return _text(plain, home, limit if isinstance(limit, int) else None, {}, ())
+
+
+def _worked(spec: ClassSpec) -> tuple[Worked, ...]:
+    """What is an expression, of a block that can be read; of another nothing is launched."""
+    try:
+        return kubelet_rules.settings(spec.kubelet).worked
+    except BadInput:
+        return ()
+
+
+def _without(block: Mapping[str, Any], worked: tuple[Worked, ...]) -> dict[str, Any]:
+    left = dict(block)
+    for one in worked:
+        if one.resource:
+            left[one.setting] = {key: value for key, value in left[one.setting].items() if key != one.resource}
+        else:
+            left.pop(one.setting)
+    return left
+
+
+def _settled(block: Mapping[str, Any], worked: tuple[Worked, ...], kind: InstanceType) -> dict[str, Any]:
+    """The block with amounts where it has expressions: the pods that are planned with, and what they leave reserved."""
+    pods = kind.capacity.of(PODS)
+    found = formulas.reserved(KubeletSettings(worked=worked), kind.spec.hardware, pods)
+    left = _without(block, worked)
+    for one in worked:
+        if one.resource:
+            held = found.kube_reserved if one.setting == KUBE_RESERVED else found.system_reserved
+            left[one.setting][one.resource] = str(quantity_of(one.resource, held.of(one.resource)))
+        else:
+            left[one.setting] = pods
+    return left
 
 
 def _text(

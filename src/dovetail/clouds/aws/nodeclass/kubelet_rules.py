@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.api.fields import near
-from dovetail.core import kubelet, timestamps
+from dovetail.core import expressions, kubelet, timestamps
 from dovetail.core.errors import BadInput, shown
+from dovetail.core.kubelet import KubeletSettings
 
 INVALID: Final = "InvalidKubeletConfiguration"
 UNSUPPORTED: Final = "UnsupportedKubeletConfiguration"
-EXPRESSION: Final = "KubeletExpressionDisabled"
+DISABLED: Final = "KubeletExpressionDisabled"
+UNREADABLE: Final = "KubeletExpressionInvalid"
+UNWORKABLE: Final = "KubeletExpressionEvaluationFailed"
 UNDERSTOOD: Final = (
     *("clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft"),
     *("evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent"),
@@ -66,16 +69,26 @@ class Wrong:
     message: str
 
 
-def wrong(block: Mapping[str, Any], family: str) -> Wrong | None:
-    """The first thing that is wrong with a kubelet block, None if its nodes can have it."""
-    return next(_everything(block, family), None)
+def wrong(block: Mapping[str, Any], family: str, *, formulas: bool = False) -> Wrong | None:
+    """The first thing that is wrong with a kubelet block, None if its nodes can have it. `formulas`: it may have
+    expressions, which are worked out elsewhere (`market.unworkable`)."""
+    return next(_everything(block, family, formulas), None)
 
 
-def _everything(block: Mapping[str, Any], family: str) -> Iterator[Wrong]:
+def settings(block: Mapping[str, Any]) -> KubeletSettings:
+    """What of a block that `wrong` lets pass decides how much room there is on a node."""
+    return kubelet.parse_settings(_understood(block), "spec", "kubelet", formulas=True)
+
+
+def _understood(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in block.items() if key in UNDERSTOOD}
+
+
+def _everything(block: Mapping[str, Any], family: str, formulas: bool) -> Iterator[Wrong]:
     yield from _names(block)
-    yield from _expressions(block)
+    yield from _unreadable(block) if formulas else _expressions(block)
     try:
-        kubelet.parse_settings({key: value for key, value in block.items() if key in UNDERSTOOD}, "spec", "kubelet")
+        kubelet.parse_settings(_understood(block), "spec", "kubelet", formulas=formulas)
     except BadInput as bad:
         yield Wrong(INVALID, str(bad))
     yield from _numbers(block)
@@ -94,9 +107,29 @@ def _names(block: Mapping[str, Any]) -> Iterator[Wrong]:
 
 
 def _expressions(block: Mapping[str, Any]) -> Iterator[Wrong]:
-    if isinstance(block.get("maxPods"), str):
-        told = f"spec.kubelet.maxPods is {shown(block['maxPods'])}, an expression; they are not enabled: write a number"
-        yield Wrong(EXPRESSION, told)
+    """Where expressions are not enabled, those there are. What cannot be read as one is judged as an amount."""
+    for name, text in _texts(block):
+        try:
+            expressions.parse(text, kubelet.VARIABLES)
+        except BadInput:
+            if name != kubelet.MAX_PODS:
+                continue
+        told = f"spec.kubelet.{name} is {shown(text)}, an expression; they are not enabled: write a number"
+        yield Wrong(DISABLED, f"{told}, or set AWS_FEATURE_GATES=NodeClassCEL=true for the controller")
+
+
+def _unreadable(block: Mapping[str, Any]) -> Iterator[Wrong]:
+    for name, text in _texts(block):
+        try:
+            expressions.parse(text, kubelet.VARIABLES)
+        except BadInput as bad:
+            told = f"spec.kubelet.{name} is {shown(text)}, which is neither an amount nor an expression: {bad}"
+            yield Wrong(UNREADABLE, told)
+
+
+def _texts(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for setting, resource, text in kubelet.texts(block):
+        yield f"{setting}.{resource}" if resource else setting, text
 
 
 def _numbers(block: Mapping[str, Any]) -> Iterator[Wrong]:

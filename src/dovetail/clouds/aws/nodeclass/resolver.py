@@ -24,6 +24,7 @@ from dovetail.clouds.aws.nodeclass import (
     amis,
     booting,
     hashing,
+    kubelet_rules,
     places,
     reservations,
     statuses,
@@ -42,9 +43,10 @@ from dovetail.clouds.aws.nodeclass.verdicts import Look, Verdict
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.resolved import ResolvedClass, no_user_data
 from dovetail.clouds.aws.templates import Templates
-from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoCapacity
+from dovetail.clouds.port import ClassReport, CloudError, Misconfigured, NoClass
 from dovetail.core.conditions import Conditions, Moment, Status
 from dovetail.core.errors import BadInput
+from dovetail.core.kubelet import KubeletSettings
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.core.nodepools import NodeClassRef
 
@@ -76,6 +78,9 @@ class Kit:
     intervals: Intervals = field(default_factory=Intervals)
     #: What a class can launch, to try its rights with; None where nobody knows.
     sample: Callable[[ClassTerms], Sample | None] = lambda terms: None
+    #: Whether kubelet blocks may have expressions, and why those of a class cannot be worked out, "" if they can.
+    formulas: bool = False
+    unworkable: Callable[[ClassTerms, KubeletSettings], str] = lambda terms, kubelet: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +116,10 @@ class Resolver:
 
     def resolved(self, ref: NodeClassRef) -> ResolvedClass:
         """The class to launch with. Raises Misconfigured for one that is not ready, Unavailable for one that is not
-        looked at yet or could not be, NoCapacity for one that is not there."""
+        looked at yet or could not be, NoClass for one that is not there."""
         held, (generation, leaving) = self._held.get(ref.name), self._current.get(ref.name, (0, False))
         if leaving or (held is None and not generation):
-            raise NoCapacity(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
+            raise NoClass(f"there is no EC2NodeClass {ref.name}, or it is being deleted")
         if held is None or (generation and held.generation != generation):
             raise unavailable(f"EC2NodeClass {ref.name} is new, or was changed, and is being looked at", UNKNOWN)
         if held.resolved is not None:
@@ -234,16 +239,21 @@ class Resolver:
             home = await self._surroundings.home(needs_cidr=spec.family == "AL2023")
         except CloudError as error:
             return None, validation.no_home(error), SOON
-        wrong = validation.read(spec, home)
+        wrong = validation.read(spec, home, formulas=self._kit.formulas)
         if wrong is not None:
             return home, wrong, VALIDATED_SECONDS
         waiting = validation.dependencies(networked(parts))
         if waiting is not None:
             return home, await self._waiting(ref, spec, parts, waiting), VALIDATED_SECONDS if waiting.is_bad else SOON
         resolved = resolved_of(ref, spec, parts, home, "")
-        if resolved is None or not self._kit.probes or self._kit.read_only:
+        if resolved is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
         terms = terms_of(resolved, spec.family, spec.ephemeral_bytes, spec.raid0)
+        told = self._kit.unworkable(terms, kubelet_rules.settings(spec.kubelet))
+        if told:
+            return home, validation.unworkable(told), VALIDATED_SECONDS
+        if not self._kit.probes or self._kit.read_only:
+            return home, validation.passed(spec, home), VALIDATED_SECONDS
         sample = None if spec.is_windows else self._kit.sample(terms)
         trial = Trial(resolved, booting.sample(spec, home), self._surroundings.name, bool(spec.profile), sample)
         found = await self._trials.problem(trial)

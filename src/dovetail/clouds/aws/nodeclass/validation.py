@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -37,13 +37,14 @@ def dependencies(verdicts: Iterable[Verdict]) -> Verdict | None:
     return None
 
 
-def read(spec: ClassSpec, home: Home) -> Verdict | None:
-    """What is wrong with what is written, None if nothing is."""
-    for check in _CHECKS:
-        found = check(spec, home)
-        if found is not None:
-            return found
-    return None
+def read(spec: ClassSpec, home: Home, *, formulas: bool = False) -> Verdict | None:
+    """What is wrong with what is written, None if nothing is. `formulas`: the kubelet block may have expressions."""
+    return _tags(spec) or _kubelet(spec, formulas) or _user_data(spec, home)
+
+
+def unworkable(told: str) -> Verdict:
+    """Of a class whose expressions cannot be worked out for every type."""
+    return bad(VALIDATED, kubelet_rules.UNWORKABLE, f"spec.kubelet.{told}")
 
 
 def size(spec: ClassSpec, home: Home) -> int | None:
@@ -62,7 +63,7 @@ def passed(spec: ClassSpec, home: Home) -> Verdict:
     return good(VALIDATED, f"{told}; shorten spec.userData")
 
 
-def _tags(spec: ClassSpec, _: Home) -> Verdict | None:
+def _tags(spec: ClassSpec) -> Verdict | None:
     for key, value in spec.tags.items():
         told = _why_not(key, value)
         if told:
@@ -94,8 +95,8 @@ def _why_not(key: str, value: str) -> str:
     return ""
 
 
-def _kubelet(spec: ClassSpec, _: Home) -> Verdict | None:
-    found = kubelet_rules.wrong(spec.kubelet, spec.family)
+def _kubelet(spec: ClassSpec, formulas: bool) -> Verdict | None:
+    found = kubelet_rules.wrong(spec.kubelet, spec.family, formulas=formulas)
     return None if found is None else bad(VALIDATED, found.reason, found.message)
 
 
@@ -108,9 +109,6 @@ def _user_data(spec: ClassSpec, home: Home) -> Verdict | None:
         told = f"user data takes {taken} bytes, of which EC2 allows {bootstrap.LARGEST_BYTES}; shorten spec.userData"
         return bad(VALIDATED, "UserDataSizeLimitExceeded", told)
     return None
-
-
-_CHECKS: Final[tuple[Callable[[ClassSpec, Home], Verdict | None], ...]] = (_tags, _kubelet, _user_data)
 
 
 def no_home(error: CloudError) -> Verdict:
