@@ -109,3 +109,10 @@ def test_what_a_node_reported_is_of_its_own_type_alone() -> None:
     seen = machine.memory_bytes - GIB
     assert maker.spec_of(machine) == EKS.spec_of(machine)
     assert maker.spec_of(machine, seen) == EKS.spec_of(machine, memory_seen=seen) != maker.spec_of(machine)
+
+
+def test_where_a_formula_asks_for_the_name_nothing_is_shared() -> None:
+    settings = parse_settings({"maxPods": "instance_type == 'one' ? 7 : 9"}, formulas=True)
+    maker = SpecMaker(SpecRules(settings, EKS.node))
+    found = [maker.spec_of(hardware(name)).allocatable.of("pods") for name in ("one", "other")]
+    assert found == [7, 9]

@@ -78,14 +78,15 @@ _Room = tuple[object, ...]
 
 class SpecMaker:
     """Makes the specs of many types under the same rules. Many are the same machine under another name, or with
-    another chip or disk: what they hold is worked out once, and is the same object for all of them."""
+    another chip or disk: what they hold is worked out once, and is the same object for all of them. Where an
+    expression may ask for the name, each is its own."""
 
     def __init__(self, rules: SpecRules) -> None:
         self._rules = rules
         self._sums: dict[_Room, tuple[Resources, Resources]] = {}
 
     def spec_of(self, hardware: Hardware, memory_seen: int | None = None) -> Spec:
-        room = _room(hardware, memory_seen)
+        room = _room(hardware, memory_seen, named=bool(self._rules.kubelet.worked))
         known = self._sums.get(room)
         if known is None:
             found = self._rules.ledger_of(hardware, memory_seen=memory_seen)
@@ -93,6 +94,6 @@ class SpecMaker:
         return Spec(hardware.name, hardware.requirements, *known, hardware)
 
 
-def _room(one: Hardware, memory_seen: int | None) -> _Room:
+def _room(one: Hardware, memory_seen: int | None, *, named: bool) -> _Room:
     sizes = (one.cpu_millis, one.memory_bytes, one.firmware_bytes, one.pods, memory_seen)
-    return (*sizes, one.devices, one.interfaces, one.disk, one.shared_core)
+    return (one.name if named else "", *sizes, one.devices, one.interfaces, one.disk, one.shared_core)
