@@ -128,6 +128,11 @@ class Search:
             commands.append(found)
         return Choice(names, tuple(commands))
 
+    def retried(self, names: frozenset[str]) -> Choice | None:
+        """The same, of nodes that budgets were charged for before."""
+        self._paid |= names
+        return self.tried(names)
+
     def judged(self, group: Group) -> Command | Refusal:
         if group.claims and len(group.names) > MOST_TOGETHER:
             return Refusal(Code.TOO_MANY, f"{len(group.names)} nodes would have to go together")

@@ -9,7 +9,7 @@ pass never decides two things that do not go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,7 @@ from dovetail.core.disruption.facts import World
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import repair
-from dovetail.core.disruption.scanning import scan, stamped
+from dovetail.core.disruption.scanning import scan, stamped, without_others
 from dovetail.core.disruption.scenes import staged
 from dovetail.core.disruption.stages import Outcome, Stage, ledger, ledger_ahead
 from dovetail.core.disruption.static_drift import static_drift
@@ -124,7 +124,9 @@ def decide(
     saving = scan(scene, stage.candidates, setting, saving_budget, kept.memory)
     if keeps:
         kept.done()
-    saved, waiting = returning.rationed(stamped(saving.commands, world.now), world)
+    saved, waiting = _paced(
+        saving.commands, world, lambda some: without_others(scene, stage.candidates, setting, saving_budget, some)
+    )
     commands += saved
     watch.stop(Reason.UNDERUTILIZED)
     refusals = {**saving.refusals, **waiting, **refusals}
@@ -145,6 +147,24 @@ def _next(stage: Stage, mended: Stage, done: Outcome) -> Stage:
     found = Stage(stage.world, after.settled, left, stage.ledger, stage.shelf)
     found.staged = after.staged
     return found
+
+
+def _paced(
+    commands: Sequence[Command], world: World, replanned: Callable[[Sequence[Command]], Sequence[Command]]
+) -> tuple[tuple[Command, ...], dict[str, Refusal]]:
+    """Those that may be started now, and why the others wait. All were planned as if all started: where some wait, the
+    rest is planned anew, or waits too."""
+    kept, waiting = returning.rationed(stamped(commands, world.now), world)
+    if not waiting:
+        return kept, waiting
+    fewer = stamped(replanned(kept), world.now)
+    if returning.rationed(fewer, world)[1]:
+        fewer = ()
+    going = {name for one in fewer for name in one.names}
+    for one in kept:
+        stays = Refusal(Code.NOT_CHOSEN, "it cannot go without others that wait for their turn", nanodollars=one.saved)
+        waiting.update({name: stays for name in one.names if name not in going})
+    return fewer, waiting
 
 
 def _eligible(candidates: Mapping[str, Candidate]) -> Mapping[Reason, int]:

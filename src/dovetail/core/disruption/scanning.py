@@ -186,7 +186,12 @@ def _taken_again(question: _Question, last: Searched) -> tuple[Command, ...] | N
     commands = tuple(one for each in last.commands if (one := _judged_again(each, question)) is not None)
     if len(commands) < last.count * _ENOUGH:
         return None
-    search.choice = Choice(frozenset(name for one in commands for name in one.names), commands)
+    names = frozenset(name for one in commands for name in one.names)
+    # Where one stays that was to go, the others were planned without it, and have to be planned anew.
+    found = Choice(names, commands) if len(commands) == len(last.commands) else search.tried(names)
+    if found is None:
+        return None
+    search.choice = found
     fresh = question.alone.keys() - last.alone
     if fresh:
         limit = question.scene.effort + question.effort
@@ -248,6 +253,17 @@ def _left_out(one: Candidate, command: Command, ledger: Ledger) -> Refusal:
     if not ledger.remaining(one.pool, Reason.UNDERUTILIZED):
         return Refusal(Code.BUDGET, ledger.sentence(one.pool, Reason.UNDERUTILIZED), nanodollars=command.saved)
     return Refusal(Code.NOT_CHOSEN, "others that go now were worth more", nanodollars=command.saved)
+
+
+def without_others(
+    scene: Scene, candidates: Mapping[str, Candidate], setting: Setting, ledger: Ledger, commands: Sequence[Command]
+) -> tuple[Command, ...]:
+    """The commands about the nodes of these, planned anew where others that were chosen with them stay; none if those
+    nodes cannot go without them."""
+    names = frozenset(name for one in commands for name in one.names)
+    chosen = {name: candidates[name] for name in names}
+    found = _Question(scene, chosen, {}, setting, ledger).search().retried(names)
+    return () if found is None else found.commands
 
 
 def stamped(commands: Sequence[Command], now: float) -> tuple[Command, ...]:
