@@ -53,6 +53,11 @@ def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
+def tags_on(resource: Any) -> list[dict[str, str]]:
+    """The tags something has. What moto offers for it looks through those of everything, once for each thing."""
+    return tag_list(resource.ec2_backend.tags.get(resource.id, {}))
+
+
 def filters_of(response: Any) -> list[tuple[str, list[str]]]:
     """All of them: moto's own reading keeps one of two filters with the same name."""
     return [(one["Name"], list(one.get("Values", []))) for one in response._get_param("Filters", []) or []]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page, refused
+from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page, refused, tags_on
 from tools.aws_server.lives import CODES, end, everyone, is_seen, life_of, state_of
 from tools.aws_server.reservations import in_reservations
 from tools.aws_server.wire import instant
@@ -63,7 +63,7 @@ def view(instance: Any) -> Answer:
             "CapacityReservationPreference": getattr(instance, "capacity_preference", "open")
         },
         "Monitoring": {"State": instance.monitoring_state},
-        "Tags": [{"Key": one["key"], "Value": one["value"]} for one in instance.get_tags()],
+        "Tags": tags_on(instance),
     }
 
 

@@ -10,7 +10,7 @@ import base64
 from typing import Any, Final
 
 from moto.ec2.utils import parse_user_data
-from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page, refused, tags_in
+from tools.aws_server.graft import Actions, Answer, dry_run, filters_of, matches, page, refused, tags_in, tags_on
 from tools.aws_server.wire import instant
 
 _USER_DATA_BYTES: Final = 16384
@@ -25,7 +25,7 @@ def _view(template: Any) -> Answer:
         "CreateTime": instant(template.create_time.timestamp()),
         "DefaultVersionNumber": template.default_version_number,
         "LatestVersionNumber": template.latest_version_number,
-        "Tags": [{"Key": one["key"], "Value": one["value"]} for one in template.get_tags()],
+        "Tags": tags_on(template),
     }
 
 
