@@ -21,6 +21,7 @@ from dovetail.clouds.aws import calls, wholeness
 from dovetail.clouds.aws.access import Access, Counts, Pace, Watch
 from dovetail.clouds.aws.calls import Call
 from dovetail.clouds.aws.errors import DRY_RUN, Refusal, code_of, sorted_out
+from dovetail.clouds.aws.leaner import leaner
 from dovetail.clouds.aws.models import Files
 from dovetail.clouds.aws.reading import Reading
 from dovetail.clouds.port import CloudError, Misconfigured, Throttled, Unavailable
@@ -193,7 +194,7 @@ class _Parser:
     async def parse(self, response: Answer, shape: Any) -> Any:
         body = response.get("body")
         if isinstance(body, bytes) and len(body) > _LARGE_ANSWER:
-            return await self._reading(self._read, response, shape)
+            return await self._reading(self._read, {**response, "body": leaner(shape.name, body)}, shape)
         return await self._parser.parse(response, shape)
 
     def _read(self, response: Answer, shape: Any) -> Any:
