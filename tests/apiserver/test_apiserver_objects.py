@@ -188,6 +188,13 @@ def test_a_secret_written_in_plain_text_is_kept_encoded() -> None:
     assert (made["data"], "stringData" in made, made["type"]) == ({"a": "Yg=="}, False, "Opaque")
 
 
+@pytest.mark.parametrize("text", ["not base64!", "\x80"])
+def test_a_secret_whose_data_is_no_base64_is_refused(text: str) -> None:
+    objects = cluster()
+    secret = {"metadata": {"name": "s"}, "data": {"a": text}}
+    refused(lambda: objects.create(SECRETS, secret, "default"), 400, text="illegal base64 data in 'a'")
+
+
 def test_an_event_written_in_one_version_is_read_in_the_other() -> None:
     objects = cluster()
     about = {"kind": "Pod", "name": "p", "namespace": "default"}

@@ -7,7 +7,6 @@ is there, save where the real server insists.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -127,7 +126,7 @@ def _secret(objects: Objects, new: Object, old: Object | None) -> None:
     for name, text in (new.get("data") or {}).items():
         try:
             base64.b64decode(text, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise errors.bad_request(
                 f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data in {name!r}'
             ) from None

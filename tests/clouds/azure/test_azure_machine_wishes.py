@@ -131,8 +131,9 @@ def test_bootstrap_data_is_custom_data_and_never_too_long():
 def test_a_key_is_read_from_base64_and_one_that_is_none_refused():
     written = base64.b64encode(b"ssh-rsa AAAA me@here\n").decode()
     assert read(order(sshPublicKey=written)).wish.key == "ssh-rsa AAAA me@here"
-    with pytest.raises(Misconfigured, match="spec: sshPublicKey"):
-        sent(sshPublicKey="ssh-rsa AAAA")
+    for bad in ("ssh-rsa AAAA", "\x80", "gA=="):
+        with pytest.raises(Misconfigured, match="spec: sshPublicKey"):
+            sent(sshPublicKey=bad)
 
 
 IMAGES = [

@@ -165,8 +165,9 @@ def test_disks_may_be_encrypted_with_a_key_of_ones_own():
     assert disk["diskEncryptionKey"] == {"rawKey": "S0VZ"}
 
 
-def test_a_key_that_cannot_be_read_is_not_repeated():
-    told = refused(rootDiskEncryptionKey={"keyType": "Supplied", "suppliedKey": {"rawKey": "s3cret!"}})
+@pytest.mark.parametrize("key", ["s3cret!", "s3cret\x80"])
+def test_a_key_that_cannot_be_read_is_not_repeated(key: str):
+    told = refused(rootDiskEncryptionKey={"keyType": "Supplied", "suppliedKey": {"rawKey": key}})
     assert "rawKey" in told
     assert "s3cret" not in told
 

@@ -9,7 +9,6 @@ while may have lost its lease without having heard of it.
 from __future__ import annotations
 
 import base64
-import binascii
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -282,6 +281,6 @@ class MachineHands:
         try:
             value = base64.b64decode(data["value"], validate=True)
             form = base64.b64decode(data.get("format", ""), validate=True).decode()
-        except (KeyError, binascii.Error, UnicodeDecodeError):
+        except (KeyError, ValueError):
             return None
         return UserData(value, form or "cloud-config")

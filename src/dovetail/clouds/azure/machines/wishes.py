@@ -6,7 +6,6 @@ Parts that Azure spells as the object does are kept as Azure wants them; everyth
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -167,7 +166,7 @@ def _key(spec: Fields) -> str:
     written = spec.text("sshPublicKey") or ""
     try:
         return base64.b64decode(written, validate=True).decode("ascii").strip()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         raise spec.bad("sshPublicKey", "is not base64 of a public key") from None
 
 

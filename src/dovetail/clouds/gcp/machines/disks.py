@@ -4,7 +4,6 @@ that is left over all the same can be found."""
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -87,8 +86,9 @@ def _supplied(key: Fields) -> dict[str, str]:
     if len(given) != 1:
         raise key.bad("", "needs rawKey or rsaEncryptedKey, and one of them only")
     (name,) = given
+    written = key.required(name)
     try:
-        return {name: base64.b64decode(key.required(name), validate=True).decode("ascii")}
-    except (binascii.Error, UnicodeDecodeError):
+        return {name: base64.b64decode(written, validate=True).decode("ascii")}
+    except ValueError:
         # Without what was written: it is a key.
         raise BadValue("is not base64").at(*key.path, name) from None
