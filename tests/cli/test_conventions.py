@@ -88,7 +88,7 @@ FAMILIES = {
     "--prefix-delegation": "blocks",
     "--isolated-vpc": "Pricing service",
     "--vm-memory-overhead-percent": "hypervisor keeps",
-    "--bind-address": "where to listen|for both|where probes and metrics are served",
+    "--bind-address": "where to listen|for metrics and probes|where probes and metrics are served",
     "--metrics-port": "/metrics",
     "--cloud-endpoint": "^ask here instead of the cloud",
     "--leader-election-name": "^which lease",
