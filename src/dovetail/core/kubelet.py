@@ -131,7 +131,7 @@ def parse_settings(wire: object, *path: str, formulas: bool = False) -> KubeletS
     if not isinstance(nested, Mapping):
         raise BadValue(f"expected a map, got {type(nested).__name__}").at(*path, "evictionThreshold")
     worked = tuple(_worked(wire, *path)) if formulas else ()
-    wire = _without(wire, worked)
+    wire = without(wire, worked)
     hard = _thresholds(wire.get("evictionHard"), *path, "evictionHard")
     soft = _thresholds(wire.get("evictionSoft"), *path, "evictionSoft")
     return KubeletSettings(
@@ -177,7 +177,7 @@ def _worked(wire: Mapping[str, object], *path: str) -> Iterator[Worked]:
             raise BadValue(f"{shown(text)} is neither an amount nor an expression: {bad}").at(*place) from None
 
 
-def _without(wire: Mapping[str, object], worked: Iterable[Worked]) -> Mapping[str, object]:
+def without(wire: Mapping[str, object], worked: Iterable[Worked]) -> dict[str, object]:
     """A block without what is a formula."""
     left = dict(wire)
     for one in worked:

@@ -112,7 +112,7 @@ class Shelf:
     region: Region
     _machines: dict[Change, Mapping[str, Hardware]] = field(default_factory=dict)
     _specs: dict[SpecKey, Specs] = field(default_factory=dict)
-    _failing: dict[SpecRules, str] = field(default_factory=dict)
+    _failing: dict[tuple[SpecRules, Change], str] = field(default_factory=dict)
 
     def machines(self, change: Change) -> Mapping[str, Hardware]:
         known = self._machines.get(change)
@@ -130,10 +130,10 @@ class Shelf:
 
     def unworkable(self, rules: SpecRules, change: Change) -> str:
         """Which formula of the rules fails for a type, "" if none does."""
-        known = self._failing.get(rules)
+        known = self._failing.get((rules, change))
         if known is None:
             found = (settled(one, rules.kubelet, rules.node.density).problem for one in self.machines(change).values())
-            known = self._failing[rules] = next(filter(None, found), "")
+            known = self._failing[rules, change] = next(filter(None, found), "")
         return known
 
     def drop_measured(self) -> None:

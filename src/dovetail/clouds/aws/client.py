@@ -194,13 +194,14 @@ class _Parser:
     async def parse(self, response: Answer, shape: Any) -> Any:
         body = response.get("body")
         if isinstance(body, bytes) and len(body) > _LARGE_ANSWER:
-            return await self._reading(self._read, {**response, "body": leaner(shape.name, body)}, shape)
+            return await self._reading(self._read, response, shape)
         return await self._parser.parse(response, shape)
 
     def _read(self, response: Answer, shape: Any) -> Any:
         """The SDK's parser is a coroutine that waits for nothing, so it needs no loop to be run by."""
+        lean = {**response, "body": leaner(shape.name, response["body"])}
         try:
-            self._parser.parse(response, shape).send(None)
+            self._parser.parse(lean, shape).send(None)
         except StopIteration as done:
             return done.value
         raise RuntimeError("the SDK's parser waits for something")

@@ -21,7 +21,7 @@ from dovetail.core.catalog import formulas
 from dovetail.core.catalog.density import KUBERNETES_DEFAULT, pods_by_interface
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.errors import BadInput
-from dovetail.core.kubelet import KUBE_RESERVED, KubeletSettings, Worked
+from dovetail.core.kubelet import KUBE_RESERVED, KubeletSettings, Worked, without
 from dovetail.core.resources import PODS, quantity_of
 from dovetail.core.taints import Taint
 
@@ -44,7 +44,7 @@ def user_data(spec: ClassSpec, home: Home) -> UserData:
 def sample(spec: ClassSpec, home: Home) -> str:
     """The user data of a pool without labels or taints: what a class can be judged by before there are any."""
     limit = spec.kubelet.get("maxPods")
-    plain = replace(spec, kubelet=_without(spec.kubelet, _worked(spec)))
+    plain = replace(spec, kubelet=without(spec.kubelet, _worked(spec)))
     return _text(plain, home, limit if isinstance(limit, int) else None, {}, ())
 
 
@@ -56,21 +56,11 @@ def _worked(spec: ClassSpec) -> tuple[Worked, ...]:
         return ()
 
 
-def _without(block: Mapping[str, Any], worked: tuple[Worked, ...]) -> dict[str, Any]:
-    left = dict(block)
-    for one in worked:
-        if one.resource:
-            left[one.setting] = {key: value for key, value in left[one.setting].items() if key != one.resource}
-        else:
-            left.pop(one.setting)
-    return left
-
-
 def _settled(block: Mapping[str, Any], worked: tuple[Worked, ...], kind: InstanceType) -> dict[str, Any]:
     """The block with amounts where it has expressions: the pods that are planned with, and what they leave reserved."""
     pods = kind.capacity.of(PODS)
     found = formulas.reserved(KubeletSettings(worked=worked), kind.spec.hardware, pods)
-    left = _without(block, worked)
+    left: dict[str, Any] = without(block, worked)
     for one in worked:
         if one.resource:
             held = found.kube_reserved if one.setting == KUBE_RESERVED else found.system_reserved
