@@ -14,6 +14,11 @@ class Window:
     longest: float = 10.0
 
 
+#: Silence is listened to in so many parts. A loop that was busy, or had no processor, wakes late and has not read yet
+#: what came meanwhile, so of a part that took longer than it should the rest is no silence.
+_PARTS = 4
+
+
 class Batcher:
     """Collects triggers into batches."""
 
@@ -48,6 +53,9 @@ class Batcher:
             left = min(self._last + self.window.idle, began + self.window.longest) - now
             if left <= 0:
                 break
-            await asyncio.sleep(left)
+            part = min(left, self.window.idle / _PARTS)
+            await asyncio.sleep(part)
+            woken = loop.time()
+            self._last = min(self._last + (woken - now - part), woken)
         self._triggered.clear()
         self._known.clear()

@@ -43,7 +43,7 @@ SHOP = Path(__file__).with_name("shop.yaml")
 CLOUD, REGION = "aws", "us-east-1"
 NAMESPACE = "default"
 #: A second and ten in life.
-WINDOW = Window(0.3, 2.0)
+WINDOW = Window(0.5, 3.0)
 #: Pods take seconds to start and to go in life, and the silence of a dead machine is noticed after forty.
 PACE = Pace(start=0.2, stop=0.3, missed=2.0)
 #: Fifteen in life: for so long what would save money is looked at before it is done.
