@@ -27,6 +27,7 @@ from dovetail.core.disruption.passes import decide
 from dovetail.core.disruption.pricing import SpotRule
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Refusal
+from dovetail.core.disruption.regrets import NO_REGRETS, Regrets
 from dovetail.core.disruption.scenes import Scene, settle
 from dovetail.core.disruption.stages import Stage, ledger
 from dovetail.core.requirements import Requirements
@@ -49,14 +50,17 @@ class Ours:
     waiting: list[Command] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
     history: History = NO_HISTORY
+    regrets: Regrets = NO_REGRETS
     started: int = 0
     replaced: int = 0
     _kept: Judgements = field(default_factory=Judgements)
     _seen: int = -1
     _looked: float = -STALE
+    _grown: int = 0
 
     def act(self, cluster: Cluster) -> float | None:
         self._carry_on(cluster)
+        self._count(cluster)
         self._judge(cluster)
         if cluster.now >= self._looked + POLL and (
             cluster.version != self._seen or cluster.now >= self._looked + STALE
@@ -69,10 +73,19 @@ class Ours:
         for command in self.waiting:
             yield validation.due(command) - BEGAN
 
+    def _count(self, cluster: Cluster) -> None:
+        """What was bought for pods that waited since the last look."""
+        for _ in range(cluster.grown - self._grown):
+            self.regrets = self.regrets.after_purchase(cluster.policy, BEGAN + cluster.now)
+        self._grown = cluster.grown
+
+    def _world(self, cluster: Cluster, taken: Iterable[Command]) -> World:
+        return replace(cluster.world(tuple(taken), self.history), regrets=self.regrets)
+
     def _pass(self, cluster: Cluster) -> None:
         taken = [*(one.command for one in self.running), *self.waiting]
         self._seen, self._looked = cluster.version, cluster.now
-        found = decide(cluster.world(taken, self.history), cluster.shelf, self._kept)
+        found = decide(self._world(cluster, taken), cluster.shelf, self._kept)
         self.waiting += found.commands
         self._judge(cluster)
 
@@ -80,7 +93,7 @@ class Ours:
         """Start what is due and still holds."""
         for command in [one for one in self.waiting if validation.due(one) <= BEGAN + cluster.now]:
             self.waiting.remove(command)
-            world = cluster.world([one.command for one in self.running], self.history)
+            world = self._world(cluster, (one.command for one in self.running))
             for one in validation.judge_again(command, world, cluster.shelf).commands:
                 self._start(replace(one, at=world.now), world, cluster)
 
@@ -90,6 +103,8 @@ class Ours:
         self.running.append(Running(command, cluster.now, bought))
         self.started += 1
         self.replaced += bool(bought)
+        if command.reason is Reason.UNDERUTILIZED:
+            self.regrets = self.regrets.after_move(command.pools, world.now)
         move = consolidation.memory(command, world)
         if move is not None:
             self.history = self.history.after(move)

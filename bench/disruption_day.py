@@ -167,6 +167,8 @@ class Cluster:
         self.market = Market(seed, wobble)
         self.prices = disruption_load.prices(self.market.catalog)
         self.totals = Totals()
+        #: Machines that were bought for pods that waited.
+        self.grown = 0
         self.dice = Random(seed)
         self.shelf = Shelf()
         self._owners: dict[str, PodFacts] = {}
@@ -271,6 +273,7 @@ class Cluster:
         plan = solve(self.world().problem, self.shelf)
         for claim in plan.claims:
             self.buy(claim)
+        self.grown += len(plan.claims)
 
     def buy(self, claim: Claim) -> Machined:
         self._number += 1

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from dovetail.controllers.disruption import ordering
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.disruption import consolidation, recalling, returning, spot_market
 from dovetail.core.disruption.commands import Command
-from dovetail.core.disruption.facts import World
+from dovetail.core.disruption.facts import Machine, World
 from dovetail.core.disruption.history import NO_HISTORY, Attempt, Attempts, History, attempted
+from dovetail.core.disruption.policies import PoolPolicy
+from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.recalling import Note
+from dovetail.core.disruption.regrets import NO_REGRETS, Regrets
 from dovetail.core.disruption.spot_market import NO_MARKET, Market
 from dovetail.core.nodeclaims import NodeClaim
 
@@ -22,6 +26,9 @@ class Memory:
     history: History = NO_HISTORY
     market: Market = NO_MARKET
     attempts: Attempts = field(default_factory=dict)
+    regrets: Regrets = NO_REGRETS
+    #: The claims there were at the last look; None before the first.
+    _claims: frozenset[str] | None = None
     _recalled: bool = False
 
     def recall(self, world: World) -> World:
@@ -48,8 +55,21 @@ class Memory:
         self.market = spot_market.watched(self.market, catalogs, now)
         return self.market
 
+    def counted(self, machines: Iterable[Machine], pools: Mapping[str, PoolPolicy], now: float) -> Regrets:
+        """What had to be bought again, after a look at what there is: claims that replace nothing are for pods that
+        waited. What was there at the first look says nothing."""
+        claims = {one.claim.name: one.claim for one in machines if one.claim is not None}
+        before, self._claims = self._claims, frozenset(claims)
+        for name in () if before is None else claims.keys() - before:
+            policy = pools.get(claims[name].pool or "")
+            if policy is not None and not ordering.replaced_by(claims[name]):
+                self.regrets = self.regrets.after_purchase(policy, now)
+        return self.regrets
+
     def started(self, command: Command, world: World) -> str:
         """A command was started: what is to be written on the machines it buys, "" for nothing."""
+        if command.reason is Reason.UNDERUTILIZED:
+            self.regrets = self.regrets.after_move(command.pools, world.now)
         move = consolidation.memory(command, world)
         if move is not None:
             self.history = self.history.after(move)

@@ -55,10 +55,11 @@ class Worlds:
         """The cluster now. `running` are the commands whose nodes are spoken for."""
         now, known = self.now(), memory or Memory()
         problem = self.problem(self.snapshots.take().with_pods(*self.buffers.pods()))
+        machines, pools = {one.name: one for one in self._machines(now)}, self.policies()
         return World(
             problem=problem,
-            machines={one.name: one for one in self._machines(now)},
-            pools=self.policies(),
+            machines=machines,
+            pools=pools,
             now=now,
             pods=self.said.facts(),
             running=tuple(running),
@@ -68,6 +69,7 @@ class Worlds:
             cluster=self.cluster_budgets,
             market=known.looked(problem.catalogs, now),
             attempts=known.attempts,
+            regrets=known.counted(machines.values(), pools, now),
         )
 
     # ---- machines

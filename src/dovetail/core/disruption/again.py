@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Final
 
-from dovetail.core.disruption import differences, footprints, returning
+from dovetail.core.disruption import differences, footprints, regrets, returning
 from dovetail.core.disruption.balanced import Totals
 from dovetail.core.disruption.candidates import Candidate, Looked, look
 from dovetail.core.disruption.consolidation import Setting
@@ -88,12 +88,19 @@ class Judgements:
 
     def setting(self, world: World, totals: Mapping[str, Totals]) -> Setting:
         """What conclusions rest on beside answers; where it is not what it was, all are drawn anew."""
-        rests_on = (world.history.current(world.now), world.charges, world.gates, returning.outlook(world))
+        horizons = regrets.horizons(world)
+        rests_on = (
+            world.history.current(world.now),
+            world.charges,
+            world.gates,
+            returning.outlook(world),
+            horizons,
+        )
         if rests_on != self._rests_on:
             self.memory = Memory()
             self._emptying.clear()
             self._rests_on = rests_on
-        return Setting(world, totals, self._emptying)
+        return Setting(world, totals, self._emptying, horizons)
 
     def scene(self, found: Problem, shelf: Shelf | None) -> Scene:
         """A cluster to ask about, with the answers that still stand."""

@@ -29,8 +29,9 @@ from dovetail.core.disruption.scenes import Scene
 from dovetail.core.scheduling.problem import Plan
 
 Judge = Callable[[Group, Sequence[Candidate]], Command | Refusal]
-#: How long a saving is counted on when choices are compared.
-HORIZON_HOURS: Final = 8
+#: For how many seconds a saving is counted on when choices are compared.
+_HOUR: Final = 3600
+HORIZON: Final = 8 * _HOUR
 #: Sizes of groups that are tried beside each other.
 _SIZES: Final = (2, 3, 5, 8, 13, 21, 34, 55, 100)
 _SWAPS, _TRIALS = 8, 16
@@ -42,7 +43,7 @@ MOST_TOGETHER: Final = 12
 
 def worth(command: Command) -> int:
     """What a command brings in the time a saving is counted on, less what the move costs."""
-    return command.saved * HORIZON_HOURS - command.cost
+    return command.saved * int(min(command.horizon, HORIZON)) // _HOUR - command.cost
 
 
 @dataclass(frozen=True, slots=True)

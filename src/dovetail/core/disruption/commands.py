@@ -56,6 +56,8 @@ class Command:
     saved: int = 0
     cost: int = 0
     payback: float = 0.0
+    #: For how many seconds the saving is counted on, where its pools were wrong lately.
+    horizon: float = inf
     #: Bounds the drain from when the candidates are deleted; None leaves what their claims say.
     grace: float | None = None
     why: str = ""

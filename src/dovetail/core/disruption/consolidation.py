@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 
 from dovetail.core import labels
@@ -39,6 +40,8 @@ class Setting:
     totals: Mapping[str, Totals] = field(default_factory=lambda: MappingProxyType({}))
     #: What emptying a node costs, by its name, once somebody asked: sets of nodes share most of theirs.
     known: dict[str, tuple[Candidate, int]] = field(default_factory=dict, compare=False)
+    #: For how many seconds a saving is counted on, of the pools that were wrong lately.
+    horizons: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     def emptying(self, one: Candidate) -> int:
         found = self.known.get(one.name)
@@ -152,7 +155,7 @@ def cheaper(group: Group, candidates: Sequence[Candidate], world: World) -> tupl
     for claim, ceiling in zip(group.claims, _ceilings(group.claims, total), strict=True):
         barred = _barred(claim, candidates, world)
         if every_spot and not claim.reservation_ids and pricing.allows(claim, labels.SPOT):
-            rule = SpotRule(world.gates.spot_to_spot, wide=len(candidates) == 1)
+            rule = SpotRule(world.gates.spot_to_spot, wide=len(group.claims) == len(candidates))
             found = pricing.spot_for_spot(claim, ceiling, rule, barred)
         else:
             found = pricing.cheaper_than(claim, ceiling, barred)
@@ -244,7 +247,7 @@ def _worth(
     takes = payback.seconds(cost, saved)
     # A node without a price can be given up, but nobody can say how soon that pays.
     if replacements or any(one.price is not None for one in candidates):
-        refusal = _too_little(candidates, saved, cost, takes)
+        refusal = _too_little(candidates, _Bargain(saved, cost, takes), setting.horizons)
         if refusal is not None:
             return refusal
     votes = balanced.scores(candidates, saved, setting.totals)
@@ -257,6 +260,7 @@ def _worth(
         saved=saved,
         cost=cost,
         payback=takes,
+        horizon=min((setting.horizons[one.pool] for one in candidates if one.pool in setting.horizons), default=inf),
         votes=votes,
         at=world.now,
     )
@@ -279,17 +283,31 @@ def emptying_cost(one: Candidate, world: World) -> int:
     return payback.emptying(pods, leaving, world.charges)
 
 
-def _too_little(candidates: Sequence[Candidate], saved: int, cost: int, takes: float) -> Refusal | None:
+@dataclass(frozen=True, slots=True)
+class _Bargain:
+    """What a move saves an hour, what it costs once, and in how many seconds that is earned."""
+
+    saved: int
+    cost: int
+    takes: float
+
+
+def _too_little(candidates: Sequence[Candidate], move: _Bargain, horizons: Mapping[str, float]) -> Refusal | None:
     whole = sum(one.nanodollars for one in candidates)
     for policy in {one.pool: one.policy for one in candidates}.values():
         wanted = policy.thresholds
-        if saved < wanted.least_nanodollars or saved < wanted.least_share * whole:
+        if move.saved < wanted.least_nanodollars or move.saved < wanted.least_share * whole:
             share = f" or {float(100 * wanted.least_share):g}%" if wanted.least_share else ""
             least = f"{money(wanted.least_nanodollars)}/h{share}"
-            text = f"would save {money(saved)}/h; NodePool {policy.name} wants at least {least}"
-            return Refusal(Code.LITTLE, text, nanodollars=saved)
-        if wanted.payback and takes > wanted.payback:
-            text = f"moving would cost {money(cost)} and save {money(saved)}/h: it pays back in {lasting(takes)}, "
-            text += f"and NodePool {policy.name} allows {lasting(wanted.payback)}"
-            return Refusal(Code.PAYBACK, text, nanodollars=saved)
+            text = f"would save {money(move.saved)}/h; NodePool {policy.name} wants at least {least}"
+            return Refusal(Code.LITTLE, text, nanodollars=move.saved)
+        horizon = horizons.get(policy.name, wanted.payback)
+        if wanted.payback and move.takes > horizon:
+            text = f"moving would cost {money(move.cost)} and save {money(move.saved)}/h: "
+            text += f"it pays back in {lasting(move.takes)}, and NodePool {policy.name} "
+            if horizon < wanted.payback:
+                text += f"bought back lately what it had given up: for now {lasting(horizon)} is allowed"
+            else:
+                text += f"allows {lasting(wanted.payback)}"
+            return Refusal(Code.PAYBACK, text, nanodollars=move.saved)
     return None

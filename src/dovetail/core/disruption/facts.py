@@ -17,6 +17,7 @@ from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.history import NO_HISTORY, Attempts, History
 from dovetail.core.disruption.payback import Charges
 from dovetail.core.disruption.policies import PoolPolicy
+from dovetail.core.disruption.regrets import NO_REGRETS, Regrets
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, RepairPolicies
 from dovetail.core.disruption.spot_market import NO_MARKET, Market
 from dovetail.core.nodeclaims import INITIALIZED, REBOOTING, NodeClaim, NodeObject
@@ -150,6 +151,8 @@ class World:
     market: Market = NO_MARKET
     #: By pool, how its last replacements went, as far as the loop remembers; what can be seen counts besides.
     attempts: Attempts = field(default_factory=lambda: MappingProxyType({}))
+    #: What had to be bought again after it was given up.
+    regrets: Regrets = NO_REGRETS
     #: The nodes of commands that run already, and of all that are spoken for.
     away: frozenset[str] = field(init=False)
     taken: frozenset[str] = field(init=False)

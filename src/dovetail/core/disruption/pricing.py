@@ -173,7 +173,8 @@ def _has_spot(kind: InstanceType, wanted: Requirements) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpotRule:
-    """Whether spot may replace spot, and whether the choice has to be wide (one node for one)."""
+    """Whether spot may replace spot, and whether the choice has to be wide: where as many come as go, it is all about
+    the price."""
 
     enabled: bool
     wide: bool

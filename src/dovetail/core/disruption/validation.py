@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from dovetail.core.disruption import consolidation, emptiness
+from dovetail.core.disruption import consolidation, emptiness, regrets
 from dovetail.core.disruption.candidates import REPAIR_RULES, Candidate, Looked, look
 from dovetail.core.disruption.commands import Command, Group, split
 from dovetail.core.disruption.consolidation import Setting
@@ -112,10 +112,15 @@ def _still(one: Candidate, reason: Reason, stage: Stage) -> Refusal | None:
             return None
 
 
+def _setting(stage: Stage) -> Setting:
+    totals = consolidation.totals(stage.world, stage.settled, stage.candidates)
+    return Setting(stage.world, totals, horizons=regrets.horizons(stage.world))
+
+
 def _asked_again(command: Command, stage: Stage) -> Again:
     saving = command.reason is Reason.UNDERUTILIZED
     scene = stage.scene(saving)
-    setting = Setting(stage.world, consolidation.totals(stage.world, stage.settled, stage.candidates))
+    setting = _setting(stage)
     judge = judge_of(stage, command.reason)
     commands: list[Command] = []
     refusals: list[tuple[tuple[str, ...], Refusal]] = []
@@ -199,7 +204,7 @@ def _together(commands: Mapping[int, Command], stage: Stage, after: Stage) -> di
     """`stage` has the candidates as they are, `after` the cluster without those that go in any case."""
     found: dict[int, Again] = {}
     left = dict(commands)
-    setting = Setting(stage.world, consolidation.totals(stage.world, stage.settled, stage.candidates))
+    setting = _setting(stage)
     while left:
         owners = {name: number for number, command in left.items() for name in command.names}
         answers = [
