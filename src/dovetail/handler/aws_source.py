@@ -71,7 +71,7 @@ class Imds:
         if answer.status in _NO_TOKENS:
             self._token, self._until = "", self._clock() + _WITHOUT
         elif answer.status == 200 and answer.text and answer.text.isprintable():
-            told = answer.headers.get(_TTL_HEADER, "")
+            told = answer.headers.get(_TTL_HEADER.lower(), "")
             seconds = int(told) if told.isascii() and told.isdigit() else _TTL
             self._token, self._until = answer.text, self._clock() + max(1.0, min(seconds, _TTL) - _NEARLY_OVER)
         else:

@@ -44,7 +44,7 @@ class GcpSource:
         answer = await _asked(self._metadata, _ROOT + self.name + self._query(before), self._patience(before))
         notices = await self._read(answer.text, now())
         self.pause = _AT_LEAST if answer.text == self._said else 0.0
-        self._etag, self._said = answer.headers.get("ETag", ""), answer.text
+        self._etag, self._said = answer.headers.get("etag", ""), answer.text
         return notices
 
     def _query(self, etag: str) -> str:
@@ -60,7 +60,7 @@ async def _asked(metadata: Metadata, path: str, within: float) -> Answer:
     answer = await metadata.ask("GET", path, _HEADERS, within=within)
     if answer.status != 200:
         raise Refused(f"GET {path.partition('?')[0]}", answer.status)
-    if answer.headers.get("Metadata-Flavor") != "Google":
+    if answer.headers.get("metadata-flavor") != "Google":
         raise Unreachable(f"GET {path.partition('?')[0]}: the answer is not from Google's metadata server")
     return answer
 

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from dovetail.core import timestamps
 from dovetail.core.errors import BadValue
@@ -66,9 +67,17 @@ def _poll(text: str) -> float:
 
 
 def _url(text: str) -> str:
-    if not text.startswith("http://") or any(char.isspace() for char in text):
+    if not text.startswith("http://") or any(char.isspace() for char in text) or not _names_a_server(text):
         raise BadValue(f"{text[:60]!r} is no address of a metadata server, such as {METADATA_URL}")
     return text
+
+
+def _names_a_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _told(kind: Kind) -> str:
