@@ -17,7 +17,7 @@ after a restart the first is learnt anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -67,33 +67,40 @@ NO_REGRETS: Final = Regrets()
 
 def horizons(world: World) -> Mapping[str, float]:
     """For how many seconds a saving is counted on, of the pools where that is less than their payback."""
-    found: dict[str, float] = {}
-    for policy, since in _regretting(world):
-        believed = max(0.0, world.now - since) / DOUBT
-        if believed < policy.thresholds.payback:
-            found[policy.name] = min(_step(believed), policy.thresholds.payback)
-    return found
+    return {one.pool: min(one.step, one.payback) for one in _doubts(world)}
 
 
 def wakes(world: World) -> float | None:
     """When a pool is believed more than now, though nothing happens."""
-    times = []
-    for policy, since in _regretting(world):
-        believed = max(0.0, world.now - since) / DOUBT
-        if believed < policy.thresholds.payback:
-            times.append(since + DOUBT * min(_step(believed) * 2, policy.thresholds.payback))
+    times = (one.since + DOUBT * min(one.step * 2, one.payback) for one in _doubts(world))
     return min((one for one in times if one > world.now), default=None)
 
 
-def _regretting(world: World) -> Iterable[tuple[PoolPolicy, float]]:
-    if not world.regrets.bought:
-        return
-    counts = Counter(one.claim.pool for one in world.machines.values() if one.claim is not None)
-    for name in world.regrets.bought:
-        policy = world.pools.get(name)
-        since = world.regrets.last(name, counts[name])
-        if policy is not None and since is not None:
-            yield policy, since
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A pool that is not believed for its whole payback: since when it has been without a regret, and how far it is."""
+
+    pool: str
+    payback: float
+    since: float
+    step: float
+
+
+def _doubts(world: World) -> Iterator[_Doubt]:
+    recent = {
+        name: policy.thresholds.payback
+        for name, times in world.regrets.bought.items()
+        if (policy := world.pools.get(name)) is not None and _believed(times[-1], world) < policy.thresholds.payback
+    }
+    counts = Counter(one.claim.pool for one in world.machines.values() if one.claim is not None) if recent else {}
+    for name, payback in recent.items():
+        since = world.regrets.last(name, counts.get(name, 0))
+        if since is not None and (believed := _believed(since, world)) < payback:
+            yield _Doubt(name, payback, since, _step(believed))
+
+
+def _believed(since: float, world: World) -> float:
+    return max(0.0, world.now - since) / DOUBT
 
 
 def _step(seconds: float) -> float:
