@@ -126,6 +126,16 @@ class Resources(Mapping[str, int]):
 NOTHING: Final = Resources()
 
 
+def largest_of(some: Iterable[Resources]) -> dict[str, int]:
+    """The most of each resource that any of these has."""
+    found: dict[str, int] = {}
+    for one in some:
+        for name, amount in one.items():
+            if amount > found.get(name, -1):
+                found[name] = amount
+    return found
+
+
 def parse(wire: object, *path: str, allow_negative: bool = False) -> Resources:
     """Read a Kubernetes resource list; an error names the resource that is wrong."""
     if wire is None:

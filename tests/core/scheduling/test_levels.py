@@ -26,10 +26,15 @@ def fillings(draw: st.DrawFn) -> tuple[int, dict[int, int], list[tuple[int, int]
     return largest, begun, later, draw(st.one_of(st.integers(1, largest + 1), st.sampled_from([*named, 1])))
 
 
-def filled(largest: int, begun: dict[int, int], later: list[tuple[int, int]]) -> tuple[Levels, dict[int, int]]:
+def filled(
+    largest: int, begun: dict[int, int], later: list[tuple[int, int]], meanwhile: int | None = None
+) -> tuple[Levels, dict[int, int]]:
+    """Bins that were there from the beginning and what became of them; `meanwhile` somebody asks for so much."""
     levels, now = Levels.up_to(largest), dict(begun)
     levels.fill(list(begun.values()))
     for number, amount in later:
+        if meanwhile is not None:
+            levels.at_least(meanwhile)
         put(levels, number, now, amount)
     return levels, now
 
@@ -63,6 +68,28 @@ def test_a_bin_let_through_has_hardly_too_little_unless_it_is_roomy(
     for number in bins(levels.at_least(asked)):
         enough = min(asked, max(1, largest // 4))
         assert now[number] * 64 >= enough * 63 or asked <= largest >> 19
+
+
+@given(fillings(), st.integers(0, 16))
+def test_what_was_asked_before_does_not_change_the_answer(
+    world: tuple[int, dict[int, int], list[tuple[int, int]], int], share: int
+) -> None:
+    """Neither the same question nor another; the kept answer may be the sharper one."""
+    largest, begun, later, asked = world
+    fresh, now = filled(largest, begun, later)
+    everyone = sum(1 << number for number in now)
+    for before in (asked, max(1, largest * share // 16)):
+        found = bins(filled(largest, begun, later, before)[0].among(everyone, asked))
+        assert {number for number, room in now.items() if room >= asked} <= found <= bins(fresh.among(everyone, asked))
+
+
+@given(fillings())
+def test_who_asks_for_no_more_than_the_least_need_not_ask(
+    world: tuple[int, dict[int, int], list[tuple[int, int]], int],
+) -> None:
+    largest, begun, later, _ = world
+    levels, now = filled(largest, begun, later)
+    assert all(max(0, now[number]) >= levels.least for number in now.keys() - bins(levels.roomy))
 
 
 @given(fillings())

@@ -89,7 +89,7 @@ class Ample:
             for name, amount in pod.shape.requests.items():
                 total[name] = total.get(name, 0) + amount
         for name, amount in total.items():
-            fitting &= self._level(name).at_least(amount)
+            fitting = self._level(name).among(fitting, amount)
         spreads = {terms.spread for terms in asked if terms.spread is not None}
         if not spreads:
             return self._roomy(fitting, number, total)

@@ -62,7 +62,10 @@ class Acceptor:
             return 0
         types = bin_.types if ticket.plain else bin_.types & self._fixed(ticket, bin_.pool, bin_)
         tables = board.thresholds[bin_.pool]
-        base = holding(types, ticket.demands, tables, bin_.used, 1)
+        if bin_.kept:
+            base = types if bin_.holds(ticket.demands) else 0
+        else:
+            base = holding(types, ticket.demands, tables, bin_.used, 1)
         if not base:
             ticket.dead |= 1 << number
             return 0
@@ -159,12 +162,13 @@ class Acceptor:
 
     def _accepting(self, bin_: ClaimBin, state: State) -> Callable[[int], int]:
         """A test of a set of types: those of it the claim could still be in this state, 0 where it may not be."""
-        index = self.board.index(bin_.pool)
         limit = self.board.limits[bin_.pool]
+        reserved = state.reserved
+        if bin_.kept and limit is None and not bin_.min_values and not reserved.ids:
+            return reserved.types.__and__ if reserved.slots & bin_.kept else _none_of
+        index = self.board.index(bin_.pool)
         number = bin_.number if bin_.number >= 0 else None
-        suiting = state.reserved.types if bin_.reserved else state.market
-        if bin_.kept and limit is None and not bin_.min_values and not state.reserved.ids:
-            return suiting.__and__ if state.reserved.slots & bin_.kept else _none_of
+        suiting = reserved.types if bin_.reserved else state.market
         sure = self.board.reservations.sure(number, bin_.pool, state, bin_.min_values) if bin_.reserved else 0
 
         def accepts(types: int) -> int:
@@ -220,7 +224,7 @@ class Acceptor:
         board.charge_claim(bin_, ticket.demands, count)
         if not ticket.plain:
             bin_.occupy(ticket.shape)
-        if not bin_.free:
+        if not bin_.free and not (bin_.kept and board.limits[bin_.pool] is None):
             self._hold(bin_)
 
     def _hold(self, bin_: ClaimBin) -> None:

@@ -73,6 +73,13 @@ class ClaimBin(Bin):
         self.min_values: tuple[tuple[str, int], ...] = ()
         self.relaxed = False
 
+    def holds(self, demands: Demands) -> bool:
+        """Whether its one type has room for a pod more; for one that is kept."""
+        for column, amount in enumerate(demands):
+            if amount and self.used[column] + amount > self.top[column]:
+                return False
+        return True
+
     def twin(self, number: int) -> ClaimBin:
         """Another like this, with nobody on it yet; for one without ports and volumes."""
         found = ClaimBin(number, self.pool, self.state, self.types)
@@ -84,18 +91,19 @@ class ClaimBin(Bin):
 class Board:
     """All bins, and which of them could be where."""
 
-    def __init__(self, compiled: Compiled, names: Sequence[str], without: Iterable[int]) -> None:
+    def __init__(self, compiled: Compiled, asked: Mapping[str, int], without: Iterable[int]) -> None:
+        """`asked` is the most that any pod asks for, by resource."""
         self.compiled = compiled
         #: The resources anybody asks for; the columns of all vectors.
-        self.names = tuple(names)
+        self.names = tuple(sorted(asked))
         table = compiled.table
         self.node_count = len(table.nodes)
         #: Nodes that stay otherwise, and leave in this plan.
         self.gone = tuple(sorted(number for number in set(without) if table.open >> number & 1))
         gone = sum(1 << number for number in self.gone)
         self.open_nodes = table.open & ~table.overdrawn & ~gone
-        self.levels = [compiled.levels(name) for name in self.names]
-        self._plenty = [one.plenty for one in self.levels]
+        self.levels = [compiled.levels(name, asked[name]) for name in self.names]
+        self._quarters = [one.quarter for one in self.levels]
         #: By pool and column: amounts that occur among its types, and the types that hold as much.
         self.thresholds = [[index.thresholds(name) for name in self.names] for index in compiled.indexes]
         self.unused = [0] * len(self.names)
@@ -215,10 +223,11 @@ class Board:
 
     def charge_claim(self, bin_: ClaimBin, demands: Demands, count: int) -> None:
         tops, used = bin_.top, bin_.used
-        for column, plenty in enumerate(self._plenty):
+        for column, quarter in enumerate(self._quarters):
             amount = demands[column] * count
             now = used[column] = used[column] + amount
-            if tops[column] - now < plenty and amount:
+            if tops[column] - now < quarter and amount:
                 room = tops[column] - now + amount
-                tops[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
+                if not bin_.kept:
+                    tops[column] = self.compiled.indexes[bin_.pool].largest(self.names[column], bin_.types)
                 self.levels[column].move(bin_.number, room, tops[column] - now)

@@ -18,7 +18,7 @@ from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.families import Family, Kin, Known, Size, Terms, Turn
 from dovetail.core.scheduling.groups import GroupKey
 from dovetail.core.scheduling.index import PoolIndex
-from dovetail.core.scheduling.levels import Levels
+from dovetail.core.scheduling.levels import Levels, plenty_for
 from dovetail.core.scheduling.nodetable import DAEMONSET, NodeTable
 from dovetail.core.scheduling.problem import Problem
 from dovetail.core.scheduling.shelf import Shelf
@@ -47,7 +47,7 @@ class Compiled:
         self._waiting = _by_shape(pod for pod in snapshot.pods if pod.state is PodState.PENDING)
         self._meet()
         self._leaving = tuple(number for number, node in enumerate(self.table.nodes) if node.leaving)
-        self._levels: dict[str, Levels] = {}
+        self._levels: dict[tuple[str, int | None], Levels] = {}
         self._usage: dict[str, Resources] | None = None
 
     def _meet(self) -> None:
@@ -177,13 +177,15 @@ class Compiled:
 
     # ---- room
 
-    def levels(self, name: str) -> Levels:
-        """The existing nodes by their room for a resource; a fresh copy to plan with."""
-        base = self._levels.get(name)
+    def levels(self, name: str, asked: int | None = None) -> Levels:
+        """The existing nodes by their room for a resource; a fresh copy to plan with. Nobody needs to know who has more
+        than is `asked` for."""
+        plenty = plenty_for(asked) if asked is not None else None
+        base = self._levels.get((name, plenty))
         if base is None:
             amounts = self.table.column(name)
             largest = max((index.largest(name, index.all_types) for index in self.indexes), default=0)
-            base = self._levels[name] = Levels.up_to(max(1, largest, *amounts))
+            base = self._levels[name, plenty] = Levels.up_to(max(1, largest, *amounts), plenty)
             base.fill(amounts)
         return base.copy()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dovetail.core.resources import largest_of
 from dovetail.core.scheduling.accept import Acceptor
 from dovetail.core.scheduling.bitsets import bits
 from dovetail.core.scheduling.board import Board
@@ -32,8 +33,7 @@ class Packer:
         self.compiled = compiled
         self.queues = queues(compiled, compiled.pending(without))
         sizes = {queue.known.size: None for queue in self.queues}
-        names = sorted({name for size in sizes for name in size.requests})
-        self.board = Board(compiled, names, without)
+        self.board = Board(compiled, largest_of(size.requests for size in sizes), without)
         self.acceptor = Acceptor(self.board)
         self.ledger = Ledger(self.board)
         self.registry = Registry(self.board, self.queues)
@@ -166,9 +166,7 @@ class Packer:
         if not found:
             return 0
         for column, amount in enumerate(ticket.demands):
-            levels = board.levels[column]
-            if amount and found & ~levels.roomy:
-                found &= levels.at_least(amount)
+            found = board.levels[column].among(found, amount)
         for tie in bonds.near_hosts:
             if tie.group.occupied or not tie.itself:
                 found &= tie.group.occupied
