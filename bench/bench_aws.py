@@ -48,7 +48,7 @@ FREE: Final = 100
 PODS: Final = 5_000
 CLAIMS: Final = 500
 _RUNS: Final = 3
-_TURNS: Final = 21
+_TURNS: Final = 61
 
 
 def run() -> list[Row]:
