@@ -349,9 +349,14 @@ class AwsCloud:
         resolved = self.node_classes.resolver.resolved(claim.node_class)
         instance_id = id_of(claim.provider_id)
         fresh = self._habits.now() - self._looked_at < LOOKED_SECONDS
-        machine = self._looked.get(instance_id) if fresh else None
-        machine = machine or await self._instances.get(instance_id)
-        return drift.drifted(claim, machine, resolved, self._kind(machine))
+        known = self._looked.get(instance_id) if fresh else None
+        machine = known or await self._instances.get(instance_id)
+        found = drift.drifted(claim, machine, resolved, self._kind(machine))
+        if known is not None and found == drift.RESERVATION:
+            # A reservation that has ended leaves its machine on demand; the last look may be older than that.
+            machine = await self._instances.get(instance_id)
+            found = drift.drifted(claim, machine, resolved, self._kind(machine))
+        return found
 
     async def reboot(self, claim: NodeClaim, operation: str) -> None:
         """EC2 has no tokens for this, so the machine itself remembers: whoever dies in between restarts it again."""

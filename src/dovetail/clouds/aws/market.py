@@ -189,11 +189,14 @@ class AwsMarket:
         types = new.listing.hardware is not old.listing.hardware
         rows = new.listing.offerings is not old.listing.offerings or new.types is not old.types
         rows = rows or new.listing.list_prices is not old.listing.list_prices
+        zones = new.zones != old.zones
         if types:
             self._moved(ChangeSource.TYPES)
         if rows:
             self._moved(ChangeSource.PRICES)
-        return types or rows
+        if zones:
+            self._name_zones()
+        return types or rows or zones
 
     def set_region(self, region: Region) -> bool:
         """`draft` and `adopt` at once, where nobody minds the time."""
@@ -271,6 +274,13 @@ class AwsMarket:
     def _rows_of(self, terms: ClassTerms) -> ClassRows:
         shared = (known.rows for known in self._classes.values() if known.terms == terms)
         return next(shared, None) or ClassRows(terms)
+
+    def _name_zones(self) -> None:
+        """Reserved rows have their zones' ids, which an account tells only when it is asked."""
+        for ref, known in self._classes.items():
+            if known.reserved is not None:
+                known.reserved = self._reserved(known.reserved.held)
+                self._moved(ChangeSource.RESERVATIONS, ref)
 
     def _reserved(self, held: tuple[HeldReservation, ...]) -> ReservedRows | None:
         ids = {zone.zone_name: zone.zone_id for zone in self.region.zones}

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dovetail.clouds.aws import calls
 from dovetail.clouds.aws.client import Aws
+from dovetail.clouds.aws.nodeclass.verdicts import is_denied
 from dovetail.clouds.port import Misconfigured, Notice
 from dovetail.core.lifecycle import interruption
 
@@ -57,7 +58,8 @@ class Checks:
         try:
             found = [(category, await self._asked(filters)) for category, filters in _QUESTIONS]
         except Misconfigured as refused:
-            self.refused = str(refused)
+            if is_denied(refused):
+                self.refused = str(refused)
             raise
         self._told &= {(name, category) for name in ours for category, _ in _QUESTIONS}
         return tuple(self._new(found, ours, now))

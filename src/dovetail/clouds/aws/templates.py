@@ -74,9 +74,16 @@ class Templates:
         """Delete what nobody used for a while. How many went."""
         oldest = self._now() - UNUSED_SECONDS
         unused = [name for name, at in self._used.items() if at < oldest]
+        problem: CloudError | None = None
         for name in unused:
-            del self._used[name]
-            await self._delete(name)
+            try:
+                await self._delete(name)
+            except CloudError as failed:
+                problem = failed  # it stays known, and is tried again the next time
+            else:
+                self.forget(name)
+        if problem is not None:
+            raise problem
         return len(unused)
 
     async def remove_class(self, node_class: str) -> int:
