@@ -38,7 +38,7 @@ DECIDED_BY: Final = ("src/dovetail/core/**/*.py", "src/dovetail/clouds/kwok/*.py
 PODS: Final = 1_300
 SEED: Final = 1
 #: The settings of the curve, in seconds; 0 switches the rule off.
-SETTINGS: Final = (0.0, 300.0, 1800.0, 7200.0)
+SETTINGS: Final = (0.0, 300.0, 1800.0)
 EVICTIONS: Final = 3.0
 COST: Final = 102.0
 
