@@ -8,6 +8,7 @@ import pytest
 from tests.clouds.aws.selling import CLASS, MIDNIGHT, OTHER, OTHERS, POOL, A, B, Clock, region, rows, terms
 
 from dovetail.clouds.aws import labels as aws_labels
+from dovetail.clouds.aws import region as regions
 from dovetail.clouds.aws.market import AwsMarket, Defaults
 from dovetail.clouds.aws.reservation_counts import Counts
 from dovetail.clouds.aws.reserved_rows import BLOCK_LEAD_SECONDS
@@ -40,6 +41,24 @@ def test_reservations_of_one_type_and_zone_are_one_row_with_one_count() -> None:
     (row,) = reserved(made)
     assert (row.zone, row.count, row.launchable) == (A, 6, True)
     assert {one.id for one in row.reservations} == {"cr-1", "cr-2"}
+
+
+def test_a_reserved_row_has_its_zones_id_once_the_account_has_told_it() -> None:
+    """A process begins without: which zone has which id is another thing in every account."""
+    counts = Counts()
+    counts.saw(((FIRST.id, 1),), MIDNIGHT)
+    made = AwsMarket(regions.of_any_account(region()), counts, Defaults(now=Clock()))
+    made.set_class(CLASS, terms(), (FIRST,))
+    cache = CatalogCache(made, region="us-east-1")
+    cache.catalog(POOL, 0.0)
+    assert made.set_region(region())
+    (row,) = reserved(made)
+    (sold,) = [one for one in rows(made, "m5.large") if one.zone == A]
+    wanted = sold.requirements.value(aws_labels.ZONE_ID)
+    assert wanted
+    assert row.requirements.value(aws_labels.ZONE_ID) == wanted
+    listed = cache.catalog(POOL, 0.0).types["m5.large"].offerings
+    assert {one.requirements.value(aws_labels.ZONE_ID) for one in listed if one.reservations} == {wanted}
 
 
 def test_a_reserved_row_costs_a_thousandth_of_on_demand() -> None:

@@ -6,11 +6,13 @@ import asyncio
 import base64
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.clouds.aws.orders import resolved
 from tests.clouds.aws.shop import Shop, visited
 from tools.aws_server import AwsServer
+from tools.aws_server.world import Refuse
 
 from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws.contents import Content, data_of
@@ -25,6 +27,7 @@ from dovetail.clouds.aws.resolved import (
     PlacementGroup,
 )
 from dovetail.clouds.aws.templates import PREFIX, UNUSED_SECONDS, name_of
+from dovetail.clouds.port import CloudError
 
 PLAIN = Content("ami-1", "#!/bin/sh", "on-demand")
 TOLD = {"team": "a"}
@@ -81,6 +84,21 @@ def test_a_template_nobody_uses_is_deleted_and_one_in_use_is_not(aws_server: Aws
         aws_server.world.forward(20)
         assert await shop.templates.sweep() == 1
         assert await there(shop) == [name]
+
+    visited(aws_server, scenario)
+
+
+def test_a_template_that_could_not_be_deleted_is_tried_again_and_the_others_go(aws_server: AwsServer) -> None:
+    async def scenario(shop: Shop) -> None:
+        for number in (1, 2):
+            await shop.templates.ensure(data_of(Content(f"ami-{number}", "", "spot"), resolved(), TOLD), "default")
+        aws_server.world.forward(UNUSED_SECONDS + 1)
+        aws_server.world.fail("DeleteLaunchTemplate", Refuse("UnauthorizedOperation", "not now", 403))
+        with pytest.raises(CloudError):
+            await shop.templates.sweep()
+        assert len(await there(shop)) == 1
+        assert await shop.templates.sweep() == 1
+        assert await there(shop) == []
 
     visited(aws_server, scenario)
 

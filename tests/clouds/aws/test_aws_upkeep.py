@@ -401,3 +401,16 @@ def test_who_may_not_ask_for_checks_is_told_once_and_not_asked_again(
         assert yard.shop.counts.calls["DescribeInstanceStatus"] == calls
 
     tended(aws_server, aws_account, scenario)
+
+
+def test_a_token_that_had_expired_does_not_end_the_asking(aws_server: AwsServer, aws_account: Account) -> None:
+    async def scenario(yard: Yard) -> None:
+        claim, world = await yard.bought(), aws_server.world
+        world.fail("DescribeInstanceStatus", Refuse("RequestExpired", "Request has expired.", 400))
+        assert (await yard.upkeep.tend([claim])).problems
+        calls = yard.shop.counts.calls["DescribeInstanceStatus"]
+        world.forward(600)
+        assert (await yard.upkeep.tend([claim])).problems == ()
+        assert yard.shop.counts.calls["DescribeInstanceStatus"] > calls
+
+    tended(aws_server, aws_account, scenario)
