@@ -134,6 +134,22 @@ def test_drift_is_judged_by_the_last_look_at_all_machines(aws_server: AwsServer,
     visited(aws_server, aws_account, scenario)
 
 
+def test_a_machine_whose_reservation_ended_since_the_last_look_has_not_drifted(
+    aws_server: AwsServer, aws_account: Account
+):
+    """S3.11: it is on demand by now, and is not moved for that."""
+
+    async def scenario(office: Office) -> None:
+        bought = await office.cloud.launch(order())
+        held = replace(claim(annotations=dict(bought.annotations)), provider_id=bought.provider_id)
+        await office.cloud.instances()
+        looked = office.cloud._looked
+        office.cloud._looked = {name: replace(one, reservation_id="cr-ended") for name, one in looked.items()}
+        assert await office.cloud.drifted(held) == ""
+
+    visited(aws_server, aws_account, scenario)
+
+
 def test_who_listens_hears_of_notices_and_machines_are_known_by_their_ids(aws_server: AwsServer, aws_account: Account):
     async def scenario(office: Office) -> None:
         heard: list[Notice] = []
