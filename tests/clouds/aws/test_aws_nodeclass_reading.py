@@ -235,6 +235,14 @@ def test_settings_of_the_kubelet_reach_the_node() -> None:
     assert config["spec"]["kubelet"]["config"].items() >= block.items()
 
 
+@pytest.mark.parametrize("family", ["AL2023", "AL2", "Bottlerocket"])
+def test_eviction_thresholds_reach_the_node_in_the_kubelets_words(family: str) -> None:
+    """S2.7: what is planned with is what the kubelet gets."""
+    (text,) = texts(of_family(family, kubelet={"evictionThreshold": {"hard": {"memory.available": "217Mi"}}}))
+    assert "217Mi" in text
+    assert "evictionThreshold" not in text
+
+
 def test_what_an_expression_comes_to_is_told_to_each_type() -> None:
     written = booting.user_data(read(kubelet=FORMULAS), HOME)
     plain = kinds()["m5.large"]

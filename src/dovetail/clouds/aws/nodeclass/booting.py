@@ -77,7 +77,7 @@ def _text(
         home,
         labels=labels,
         taints=taints,
-        kubelet=spec.kubelet,
+        kubelet=kubelet_rules.handed_on(spec.kubelet),
         max_pods=max_pods,
         raid0=spec.raid0,
         custom=spec.user_data,

@@ -75,6 +75,19 @@ def wrong(block: Mapping[str, Any], family: str, *, formulas: bool = False) -> W
     return next(_everything(block, family, formulas), None)
 
 
+def handed_on(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The block in the kubelet's own words: what stands under `evictionThreshold`, which is no setting of it, goes
+    where it reads it, unless something stands there already."""
+    nested = block.get("evictionThreshold")
+    if not isinstance(nested, Mapping):
+        return block
+    found = {name: value for name, value in block.items() if name != "evictionThreshold"}
+    for short, name in (("hard", "evictionHard"), ("soft", _SOFT)):
+        if nested.get(short) and not found.get(name):
+            found[name] = nested[short]
+    return found
+
+
 def settings(block: Mapping[str, Any]) -> KubeletSettings:
     """What of a block that `wrong` lets pass decides how much room there is on a node."""
     return kubelet.parse_settings(_understood(block), "spec", "kubelet", formulas=True)
