@@ -33,13 +33,15 @@ from dovetail.core.nodepools import NodeClassRef
 
 
 class CloudError(Exception):
-    """Something a cloud could not do, in a sentence. `reason` is a word for the claim's condition, "" for none."""
+    """Something a cloud could not do, in a sentence. `reason` is a word for the claim's condition, "" for none;
+    `shortages` are what the catalog may believe for a while, whatever else went wrong."""
 
     reason: str = ""
+    shortages: tuple[Shortage, ...] = ()
 
 
 class NoCapacity(CloudError):
-    """None of the options could be had. `shortages` are what the catalog may believe for a while."""
+    """None of the options could be had."""
 
     def __init__(self, message: str, shortages: Sequence[Shortage] = ()) -> None:
         super().__init__(message)

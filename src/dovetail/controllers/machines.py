@@ -50,6 +50,7 @@ class Machines:
             told = order.options or isinstance(empty, NoClass)
             return port.outcome(empty) if told else NoCapacityOutcome(_NOTHING)
         except CloudError as failed:
+            self._learn(failed.shortages)
             return port.outcome(failed)
         self._learn(instance.missed)
         return instance

@@ -186,6 +186,19 @@ def test_a_bad_request_is_for_a_person(aws_server: AwsServer, aws_account: Accou
     visited(aws_server, scenario)
 
 
+def test_a_shortage_is_believed_whatever_else_was_wrong(aws_server: AwsServer, aws_account: Account) -> None:
+    """spec/aws §6: the first rung was sold out before the second was refused."""
+    aws_server.world.sell_out("spot")
+    aws_server.world.sell_out("on-demand", code="InvalidParameterValue")
+
+    async def scenario(shop: Shop) -> None:
+        with pytest.raises(Misconfigured) as caught:
+            await shop.launcher.launch(order(("m5.large",), ANY), resolved(aws_account))
+        assert {one.capacity_type for one in caught.value.shortages} == {"spot"}
+
+    visited(aws_server, scenario)
+
+
 def test_a_class_that_has_nothing_for_the_order_says_so(aws_server: AwsServer, aws_account: Account) -> None:
     async def scenario(shop: Shop) -> None:
         with pytest.raises(NoCapacity, match="no subnet, or no image"):

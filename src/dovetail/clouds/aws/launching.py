@@ -27,7 +27,7 @@ from dovetail.clouds.aws.resolved import ResolvedClass
 from dovetail.clouds.aws.sales import Habits, Sale, Sales
 from dovetail.clouds.aws.shapes import Shape, Shaper, machine_of
 from dovetail.clouds.aws.templates import Templates
-from dovetail.clouds.port import NoCapacity, NotFound
+from dovetail.clouds.port import CloudError, NoCapacity, NotFound
 from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.catalog.shortages import Shortage
 from dovetail.core.instances import Instance, Order
@@ -124,6 +124,14 @@ class Launcher:
 
     async def _bought(self, order: Order, resolved: ResolvedClass) -> Instance:
         missing: dict[Shortage, None] = {}
+        try:
+            return await self._climbed(order, resolved, missing)
+        except CloudError as failed:
+            failed.shortages = tuple({**missing, **dict.fromkeys(failed.shortages)})
+            raise
+
+    async def _climbed(self, order: Order, resolved: ResolvedClass, missing: dict[Shortage, None]) -> Instance:
+        """Down the ladder of offerings until one is had; what could not be had on the way is added to `missing`."""
         codes: dict[str, None] = {}
         for rung in ladder(order, resolved):
             for _ in range(TRIES):
@@ -161,6 +169,7 @@ class Launcher:
                 self._addresses.ran_out(miss.pool.subnet_id)
         problem = fleets.refusal(sale.missed)
         if sale.bought is None and problem is not None:
+            problem.shortages = tuple(fleets.shortages(shape.fleet, sale.missed))
             raise problem
         return sale
 
