@@ -171,7 +171,7 @@ class Real:
         return [
             one
             for one in found
-            if one["status"].get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
+            if one.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
         ]
 
     def claims(self) -> list[Object]:

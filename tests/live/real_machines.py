@@ -272,7 +272,7 @@ class Machinery:
         return {
             one["metadata"]["name"]: one["spec"]["nodeName"]
             for one in self.list(kinds.PODS)
-            if one["status"].get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
+            if one.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in one["metadata"]
         }
 
     def _machine(self, infrastructure: Kind, name: str) -> Object:

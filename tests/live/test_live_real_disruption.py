@@ -71,7 +71,7 @@ def test_killed_while_a_node_is_given_up_nothing_leaks_and_no_mark_stays(real: R
     real.start()
     real.until(lambda: _is_blue(real) and not marked(real))
     real.until(lambda: len(real.running("first")) == len(real.running("second")) == 2)
-    real.until(lambda: {one["status"].get("providerID") for one in real.claims()} == _provided(real))
+    real.until(lambda: {one.get("status", {}).get("providerID") for one in real.claims()} == _provided(real))
 
 
 def _is_blue(real: Real) -> bool:

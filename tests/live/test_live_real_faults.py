@@ -41,7 +41,7 @@ def real(running: Real, control_plane: ControlPlane) -> Real:
 
 def _machines_are_claimed(real: Real) -> bool:
     """Nothing leaked, nothing doubled: a machine is a Node here, and each has its claim."""
-    claimed = [one["status"].get("providerID") for one in real.claims()]
+    claimed = [one.get("status", {}).get("providerID") for one in real.claims()]
     provided = [one["spec"]["providerID"] for one in real.nodes()]
     return sorted(map(str, claimed)) == sorted(provided) and len(set(provided)) == len(provided)
 

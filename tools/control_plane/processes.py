@@ -83,7 +83,7 @@ class Running:
             self._popen.wait(patience)
         except subprocess.TimeoutExpired:
             self.identity.signal(signal.SIGKILL)
-            self._popen.wait(patience)
+            self._popen.wait()  # nobody can ignore this one; on a busy machine it may take a while
 
     def last_words(self, lines: int = 15) -> str:
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
