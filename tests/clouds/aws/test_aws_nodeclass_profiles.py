@@ -11,7 +11,7 @@ from tests.clouds.aws.orders import claim
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.world import Refuse
 
-from dovetail.clouds.aws import tags
+from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.port import CloudError, Throttled
 
 NOTE = "karpenter.k8s.aws/instance-profile-name"
@@ -100,6 +100,25 @@ def test_a_peers_profile_with_the_role_is_kept(aws_server: AwsServer, aws_accoun
         assert len(profiles()) == 1
 
     sat(aws_server, scenario)
+
+
+def test_where_IAM_may_be_out_of_reach_only_classes_with_a_role_ask_it(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    plain = node_class(aws_account, role=None, instanceProfile="theirs")
+
+    async def scenario(desk: Desk) -> None:
+        await desk.look(plain)
+        aws_server.world.forward(3601)
+        await desk.resolver.sweep(())
+        await desk.resolver.release(desk.ref(), desk.objects["default"])
+        assert not {one.name for one in calls.EVERY if one.service == "iam"} & set(desk.counts.calls)
+        await desk.look(node_class(aws_account))
+        assert profiles()
+        await desk.resolver.release(desk.ref(), desk.objects["default"])
+        assert not profiles(), "what a class with a role has made is taken away again"
+
+    sat(aws_server, scenario, isolated=True)
 
 
 def test_another_role_is_another_profile_and_the_old_one_goes_when_nobody_needs_it(

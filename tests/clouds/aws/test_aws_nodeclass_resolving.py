@@ -364,6 +364,17 @@ def test_a_region_with_one_zone_is_enough(aws_server: AwsServer, aws_account: Ac
     sat(aws_server, scenario)
 
 
+@pytest.mark.parametrize("gate", [True, False])
+def test_machines_keep_out_of_open_reservations_where_reservations_are_bought_from(
+    aws_server: AwsServer, aws_account: Account, gate: bool
+) -> None:
+    async def scenario(desk: Desk) -> None:
+        assert is_ready(await desk.look(node_class(aws_account)))
+        assert desk.resolver.resolved(desk.ref()).opts_out is gate
+
+    sat(aws_server, scenario, reserved=gate)
+
+
 def test_nothing_is_made_by_a_resolver_that_only_reads(aws_server: AwsServer, aws_account: Account) -> None:
     async def scenario(desk: Desk) -> None:
         assert is_ready(await desk.look(node_class(aws_account)))

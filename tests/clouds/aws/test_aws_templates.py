@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,6 +167,7 @@ def test_a_name_depends_on_the_content_and_not_on_its_order(data: dict[str, str]
 def test_a_machine_opts_out_of_reservations_unless_it_names_one() -> None:
     wish = data_of(PLAIN, resolved(), TOLD)["CapacityReservationSpecification"]
     assert wish == {"CapacityReservationPreference": "none"}
+    assert "CapacityReservationSpecification" not in data_of(PLAIN, replace(resolved(), opts_out=False), TOLD)
     named = Content("ami-1", "", "reserved", HeldReservation("cr-1", "m5.large", "us-east-1a"))
     data = data_of(named, resolved(), TOLD)
     assert data["CapacityReservationSpecification"] == {

@@ -87,6 +87,8 @@ class AwsCloud:
             *(aws, self._templates, options.home, options.kubernetes, self.counts, now),
             probes=options.probes,
             read_only=options.read_only,
+            isolated=options.isolated,
+            reserved=options.reserved,
             name_server=options.name_server,
             standing=self.discovery.standing,
             intervals=options.intervals,

@@ -47,8 +47,9 @@ def data_of(content: Content, resolved: ResolvedClass, told: Mapping[str, str]) 
             "InstanceMetadataTags": "disabled",
         },
         "TagSpecifications": _tags(content, told),
-        "CapacityReservationSpecification": _reservation(content.reservation),
     }
+    if content.reservation is not None or resolved.opts_out:
+        data["CapacityReservationSpecification"] = _reservation(content.reservation)
     if content.user_data:
         data["UserData"] = encoded(content.user_data)
     if resolved.disks:

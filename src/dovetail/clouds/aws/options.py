@@ -23,11 +23,11 @@ class Options:
     `name_server` where its name server is, "" while nobody knows. `rules` are how nodes are set up where a class does
     not say. `queue` is where interruptions are told, "" for nowhere.
 
-    `isolated`: the network does not reach Pricing. `probes`: node classes are tried with dry runs. `reserved`: their
-    reservations are bought from. `read_only`: nothing is made, ended or written, for a controller that only tells.
-    `zonal_shift`: zones that ARC has shifted away from are left alone. `reboots`: machines are restarted where that may
-    repair them. `formulas`: kubelet blocks of classes may have expressions. `intervals`: how often EC2 is asked what
-    classes select.
+    `isolated`: the network does not reach Pricing, nor perhaps IAM. `probes`: node classes are tried with dry runs.
+    `reserved`: their reservations are bought from. `read_only`: nothing is made, ended or written, for a controller
+    that only tells. `zonal_shift`: zones that ARC has shifted away from are left alone. `reboots`: machines are
+    restarted where that may repair them. `formulas`: kubelet blocks of classes may have expressions. `intervals`: how
+    often EC2 is asked what classes select.
     """
 
     home: Home

@@ -179,6 +179,8 @@ class ResolvedClass:
     network: Network = Network()
     tags: Mapping[str, str] = field(default_factory=lambda: NO_TAGS)
     reservations: Mapping[str, HeldReservation] = field(default_factory=lambda: MappingProxyType({}))
+    #: Whether machines that name no reservation keep out of those that are open.
+    opts_out: bool = True
     placement_group: PlacementGroup | None = None
     detailed_monitoring: bool = False
     nested_virtualization: str = ""

@@ -62,7 +62,9 @@ Wire = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a resolver works with. `probes` off leaves out the dry runs (`disable-dry-run`); `read_only` makes nothing,
-    for a controller that only shows what it would do. `name_server` says the cluster's at any time, "" for none."""
+    for a controller that only shows what it would do. `isolated`: IAM may be out of reach, and is asked only by classes
+    that name a role. `reserved` off: reservations are nobody's business here, and machines run in open ones as EC2
+    likes. `name_server` says the cluster's at any time, "" for none."""
 
     aws: Aws
     templates: Templates
@@ -72,6 +74,8 @@ class Kit:
     now: Callable[[], float]
     probes: bool = True
     read_only: bool = False
+    isolated: bool = False
+    reserved: bool = True
     name_server: Callable[[], str] = str
     #: What of the catalogue is stale, and what else is not from AWS itself.
     standing: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ())
@@ -176,7 +180,7 @@ class Resolver:
         found = networked(parts)
         number = "" if home is None else class_hash.class_hash(_spec_of(wire), home.authority)
         conditions = self._conditions(wire, (*found, judged, verdicts.fresh(*self._kit.standing())))
-        resolved = None if home is None else resolved_of(ref, spec, parts, home, number)
+        resolved = None if home is None else self._resolved(ref, spec, parts, home, number)
         held = Held(statuses.generation(wire), spec, resolved, conditions, statuses.profile_in(wire))
         size = None if home is None else validation.size(spec, home)
         unseen = "" if parts.subnets.value is not None else str(parts.subnets.problem)
@@ -193,13 +197,14 @@ class Resolver:
     async def release(self, ref: NodeClassRef, wire: Mapping[str, object]) -> None:
         if self._kit.read_only:
             return
-        await self._profiles.remove(Owner(ref.name, statuses.uid(wire), statuses.profile_in(wire)))
+        if not self._kit.isolated or _spec_of(wire).get("role"):
+            await self._profiles.remove(Owner(ref.name, statuses.uid(wire), statuses.profile_in(wire)))
         await self._kit.templates.remove_class(ref.name)
         self.forget(ref)
 
     async def sweep(self, claims: Iterable[NodeClaim]) -> None:
         """Whoever calls this has looked at every class there is: profiles of the others go."""
-        if self._kit.read_only:
+        if self._kit.read_only or self._kit.isolated:
             return
         used = {claim.meta.annotations.get(PROFILE_NOTE, "") for claim in claims}
         await self._profiles.sweep(used | {one.profile for one in self._held.values()})
@@ -245,7 +250,7 @@ class Resolver:
         waiting = validation.dependencies(networked(parts))
         if waiting is not None:
             return home, await self._waiting(ref, spec, parts, waiting), VALIDATED_SECONDS if waiting.is_bad else SOON
-        resolved = resolved_of(ref, spec, parts, home, "")
+        resolved = self._resolved(ref, spec, parts, home)
         if resolved is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
         terms = terms_of(resolved, spec.family, spec.ephemeral_bytes, spec.raid0)
@@ -260,6 +265,12 @@ class Resolver:
         if found is None:
             return home, validation.passed(spec, home), VALIDATED_SECONDS
         return home, found, VALIDATED_SECONDS if found.is_bad else SOON
+
+    def _resolved(
+        self, ref: NodeClassRef, spec: ClassSpec, parts: Parts, home: Home, number: str = ""
+    ) -> ResolvedClass | None:
+        found = resolved_of(ref, spec, parts, home, number)
+        return found if found is None or self._kit.reserved else replace(found, opts_out=False)
 
     async def _waiting(self, ref: NodeClassRef, spec: ClassSpec, parts: Parts, waiting: Verdict) -> Verdict:
         """What is said of a class that is not whole: also which rights it will lack when it is."""
