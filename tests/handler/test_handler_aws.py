@@ -149,6 +149,49 @@ def test_a_notice_taken_back_is_undone_to_the_last_mark():
     run(scenario())
 
 
+def test_a_notice_taken_back_leaves_what_a_recommendation_asks_for():
+    async def scenario() -> None:
+        async with Handled("aws", policy=Policy(out_of_service=True)) as one:
+            one.metadata.aws.notices[aws.REBALANCE] = f'{{"noticeTime": "{one.at(0)}"}}'
+            one.interrupt()
+            await one.until(lambda: marks.OUT_OF_SERVICE in one.taints())
+            await one.settle(15)  # the recommendation is asked for less often
+            assert one.condition() == ("True", marks.REQUESTED)
+            del one.metadata.aws.notices[ITN]
+            await one.until(lambda: one.condition() == ("False", marks.WITHDRAWN))
+            assert marks.EXCLUDED not in (one.node()["metadata"].get("labels") or {})
+            assert one.taints()[marks.TAINT] == "rebalance"
+            assert marks.OUT_OF_SERVICE not in one.taints()
+            assert one.cordoned()
+            await one.until(lambda: marks.WITHDRAWN in one.reasons())
+            one.interrupt()
+            await one.until(lambda: marks.OUT_OF_SERVICE in one.taints())
+            assert one.condition() == ("True", marks.REQUESTED)
+            assert one.value("termination_notices_total", cloud="aws", kind="preempt") == 2
+
+    run(scenario())
+
+
+def test_a_new_process_waits_for_every_answer_before_a_node_that_ends_is_said_to_stay():
+    async def scenario() -> None:
+        async with Handled("aws") as one:
+            one.metadata.aws.notices[aws.REBALANCE] = f'{{"noticeTime": "{one.at(0)}"}}'
+            one.interrupt()
+            await one.settle(15)
+            assert one.condition() == ("True", marks.REQUESTED)
+            await one.stop()
+            before = one.node()
+            one.metadata.faults.append(Fault(503, times=10**6, path=ITN))
+            await one.start(client=one.client)
+            await one.settle(40)
+            assert one.node() == before
+            one.metadata.faults.clear()
+            await one.settle(20)
+            assert one.node() == before
+
+    run(scenario())
+
+
 def test_scheduled_maintenance_waits_until_it_is_near_and_goes_when_it_is_cancelled():
     async def scenario() -> None:
         async with Handled("aws", policy=Policy(lead=60)) as one:

@@ -23,7 +23,7 @@ from dovetail.core.handler.drain import PodFacts
 from dovetail.core.handler.marks import NodeFacts
 from dovetail.core.handler.notices import Kind
 from dovetail.core.handler.policy import Policy, Response
-from dovetail.core.handler.standing import Task
+from dovetail.core.handler.standing import Standing, Task
 from dovetail.handler import objects
 from dovetail.handler.evicting import Evictions
 from dovetail.handler.listening import Listener
@@ -101,7 +101,7 @@ class Actor:
             return _MARKED_SECONDS if listener.standing.notices else None
         if self.policy.dry_run:
             return self._would(task)
-        node = await self._mark(task)
+        node = await self._mark(task, listener.standing)
         if task.replaces and self.policy.delete_machine:
             await self._once(task, "delete-machine", lambda: delete_machine(self._client, node))
         if task.response is not Response.DRAIN:
@@ -129,8 +129,8 @@ class Actor:
         self.node, self._looked = objects.node_facts(wire), self._clock.now()
         return self.node
 
-    async def _mark(self, task: Task) -> NodeFacts:
-        """The Node with everything on it that the notice asks for."""
+    async def _mark(self, task: Task, stands: Standing) -> NodeFacts:
+        """The Node with everything on it that the notice asks for, and nothing that only a withdrawn one did."""
         notice = task.notice
         wanted = (notice.id, task.response, notice.deadline)
         recently = self._clock.now() - self._looked < _FRESH_SECONDS
@@ -141,7 +141,15 @@ class Actor:
             self._telling.noticed(notice, now)
             self._told.add(notice.id)
         self._touched = True  # before the first write: one that fails may have come through
-        node = await self._changed(lambda one: marks.marked(one, task, self.policy, now), _sentence(task))
+        ended = self.node is not None and self.node.terminating == marks.REQUESTED
+        heard = stands.settled
+        node = await self._changed(
+            lambda one: marks.marked(one, task, self.policy, now, heard_all=heard), _sentence(task)
+        )
+        if ended and not node.terminating:
+            self._telling.say(node, marks.WITHDRAWN, "the notice was withdrawn: the machine stays")
+        if heard:
+            self._forget_but({one.id for one in stands.notices})
         if self._marked_for != wanted:
             self._telling.say(node, _reason(task), _sentence(task), warning=True)
             self._telling.count("termination_actions_total", action="mark", status="done")
@@ -160,6 +168,11 @@ class Actor:
         self._evictions.forget()
         self._telling.say(node, marks.WITHDRAWN, sentence)
         self._telling.count("termination_actions_total", action="unmark", status="done")
+
+    def _forget_but(self, stand: set[str]) -> None:
+        """What was said and done for notices that are gone: one that comes again is a new one."""
+        self._told &= stand
+        self._done = {(notice, what) for notice, what in self._done if notice in stand}
 
     async def _changed(self, change: Callable[[NodeFacts], NodeFacts], sentence: str) -> NodeFacts:
         """Read, change, write; again where somebody wrote in between."""

@@ -21,7 +21,7 @@ from typing import Final
 
 from dovetail.core import timestamps
 from dovetail.core.errors import BadInput
-from dovetail.core.handler.policy import Policy
+from dovetail.core.handler.policy import Policy, Response
 from dovetail.core.handler.standing import Task
 
 TAINT: Final = "cluster.x-k8s.io/interruption"
@@ -103,29 +103,56 @@ def is_marked(node: NodeFacts) -> bool:
     return NOTE in node.annotations or any(one.key == TAINT for one in node.taints) or node.terminating == REQUESTED
 
 
-def marked(node: NodeFacts, task: Task, policy: Policy, now: float) -> NodeFacts:
-    """The Node as it should be under a notice. Asked twice, the second time changes nothing."""
+def marked(node: NodeFacts, task: Task, policy: Policy, now: float, *, heard_all: bool = True) -> NodeFacts:
+    """The Node as it should be under a notice. Asked twice, the second time changes nothing.
+
+    What only a stronger notice justified goes with it: a node that was to end and is now only to be avoided gets its
+    traffic and its Machine back. Until all sources were heard nobody can say that the stronger one is gone.
+    """
     held = record_of(node)
+    if not heard_all and not task.replaces and _was_to_end(node, held):
+        return node
     same = held is not None and held.id == task.notice.id
-    excludes = task.replaces and EXCLUDED not in node.labels
+    labels = _labels(node, held, ends=task.replaces)
     record = Record(
         task.notice.id,
         str(task.notice.kind),
         held.began if held is not None and same else now,
         task.notice.deadline,
         cordoned=held.cordoned if held is not None else not node.unschedulable,
-        excluded=(held is not None and held.excluded) or excludes,
+        excluded=task.replaces and ((held is not None and held.excluded) or labels is not node.labels),
     )
-    others = tuple(one for one in node.taints if one.key != TAINT)
+    emptied = same or held is None or task.response is Response.DRAIN
+    over = {TAINT} if emptied else {TAINT, OUT_OF_SERVICE}
+    others = tuple(one for one in node.taints if one.key not in over)
     wanted = _taint(node, task, policy, now)
     return replace(
         node,
         unschedulable=True,
         taints=node.taints if wanted in node.taints and len(others) + 1 == len(node.taints) else (*others, wanted),
-        labels={**node.labels, EXCLUDED: OURS} if excludes else node.labels,
+        labels=labels,
         annotations={**node.annotations, NOTE: _settled(node, record)},
-        terminating=REQUESTED if task.replaces else node.terminating,
+        terminating=_terminating(node, ends=task.replaces),
     )
+
+
+def _was_to_end(node: NodeFacts, held: Record | None) -> bool:
+    return node.terminating == REQUESTED or (held is not None and held.excluded)
+
+
+def _labels(node: NodeFacts, held: Record | None, *, ends: bool) -> Mapping[str, str]:
+    """Those there, with the one that turns traffic away where the machine ends, and without ours where it does not."""
+    if ends:
+        return node.labels if EXCLUDED in node.labels else {**node.labels, EXCLUDED: OURS}
+    if held is not None and held.excluded and node.labels.get(EXCLUDED) == OURS:
+        return {key: value for key, value in node.labels.items() if key != EXCLUDED}
+    return node.labels
+
+
+def _terminating(node: NodeFacts, *, ends: bool) -> str:
+    if ends:
+        return REQUESTED
+    return "" if node.terminating == REQUESTED else node.terminating
 
 
 def _settled(node: NodeFacts, record: Record) -> str:
@@ -160,12 +187,11 @@ def unmarked(node: NodeFacts) -> NodeFacts:
     """The Node as if nothing had been said, and what others did to it as it is."""
     record = record_of(node)
     ours = {TAINT, OUT_OF_SERVICE} if record is not None else {TAINT}
-    excluded = record is not None and record.excluded and node.labels.get(EXCLUDED) == OURS
     return replace(
         node,
         unschedulable=node.unschedulable and not (record is not None and record.cordoned),
         taints=tuple(one for one in node.taints if one.key not in ours),
-        labels={key: value for key, value in node.labels.items() if not (excluded and key == EXCLUDED)},
+        labels=_labels(node, record, ends=False),
         annotations={key: value for key, value in node.annotations.items() if key != NOTE},
-        terminating="" if node.terminating == REQUESTED else node.terminating,
+        terminating=_terminating(node, ends=False),
     )
