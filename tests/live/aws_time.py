@@ -16,7 +16,7 @@ from dovetail.clouds.aws.client import Answer, Aws
 
 T = TypeVar("T")
 #: Real seconds for which nothing at all may happen on a busy machine.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class _Holding(_Selector):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 from tests.clouds.gcp.gcp_orders import LEAST, ZONE
 from tests.live import aws_time
-from tests.live.aws_time import AwsLoop
+from tests.live.aws_time import PATIENCE, AwsLoop
 from tests.live.live_machines import LiveMachines, Object
 from tools.gcp_server import GcpServer, GcpWorld
 
@@ -68,7 +68,7 @@ class LiveGcp(LiveMachines):
         self.gce = server
 
     async def __aenter__(self) -> Self:
-        self.gcp = await self._opened.enter_async_context(HeldGcp(Access("p", self.gce.url)))
+        self.gcp = await self._opened.enter_async_context(HeldGcp(Access("p", self.gce.url, seconds=PATIENCE)))
         return await super().__aenter__()
 
     def start(self) -> None:
