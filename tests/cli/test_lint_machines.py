@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dovetail.api.crds.cluster_api.gcp import NO_BIDS
+
 LABELS = {"pool": "workers"}
 
 
@@ -76,6 +78,22 @@ def test_R28_a_price_that_buys_nothing_on_azure(lint: Any, price: Any, told: boo
 def test_R23_any_price_on_gcp(lint: Any):
     spec = {"instanceType": "n2-standard-4", "preemptible": True, "maxPrice": "0.05"}
     assert lint(thing("GCPMachine", "v1beta1", spec)) == [("DV016", "spec.maxPrice")]
+
+
+@pytest.mark.parametrize("options", [{}, {"maxPrice": "0.05"}])
+def test_R23_awss_way_to_bid_on_gcp(lint: Any, options: dict[str, Any]):
+    spec = {"instanceType": "n2-standard-4", "provisioningModel": "Spot", "spotMarketOptions": options}
+    assert lint(thing("GCPMachine", "v1beta1", spec)) == [("DV016", "spec.spotMarketOptions")]
+    found = lint(thing("GCPMachineTemplate", "v1beta1", {"template": {"spec": spec}}))
+    assert found == [("DV016", "spec.template.spec.spotMarketOptions")]
+
+
+def test_R23_lint_and_the_api_server_say_the_same_of_a_price_on_gcp(dovetail: Any, tmp_path: Any):
+    for name, written in (("maxPrice", ""), ("maxPrice", 0.05), ("spotMarketOptions", {})):
+        spec = {"instanceType": "n2-standard-4", name: written}
+        (tmp_path / "w.yaml").write_text(yaml.safe_dump(thing("GCPMachine", "v1beta1", spec)))
+        found = json.loads(dovetail("lint", "-f", "w.yaml", "-o", "json").out)
+        assert [f"{one['message']}; {one['fix']}" for one in found] == [NO_BIDS[name]]
 
 
 CONTROL_PLANE = {"cluster.x-k8s.io/control-plane": ""}

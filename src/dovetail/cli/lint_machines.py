@@ -10,6 +10,7 @@ from typing import Final
 from dovetail.api import documents
 from dovetail.api.cluster_api import fleet
 from dovetail.api.cluster_api.fleet import Fleet, Item, Listed
+from dovetail.api.crds.cluster_api import gcp
 from dovetail.api.documents import Document
 from dovetail.api.fields import settled
 from dovetail.cli import lint_health_checks
@@ -27,8 +28,8 @@ PRICE: Final = Rule(
     "A highest price for spot machines that buys nothing, or bounds it not",
     (Level.ERROR, Level.WARNING),
     "a `maxPrice` of an AWSMachine or AzureMachine (or template) that is no decimal number or buys nothing "
-    "(Azure: 0 or less, but for -1), and any on GCP; as a warning one above the on-demand price where its "
-    "machines stand, which nobody ever pays",
+    "(Azure: 0 or less, but for -1), and any on GCP, `spotMarketOptions` among them; as a warning one above the "
+    "on-demand price where its machines stand, which nobody ever pays",
 )
 CONTROL_PLANE: Final = Rule(
     "DV017",
@@ -48,7 +49,7 @@ UNCHECKED: Final = Rule(
 )
 RULES: Final = (PRICE, CONTROL_PLANE, CHECK, UNCHECKED)
 
-_PRICES: Final = {"aws": "spotMarketOptions.maxPrice", "gcp": "maxPrice", "azure": "spotVMOptions.maxPrice"}
+_PRICES: Final = {"aws": "spotMarketOptions.maxPrice", "azure": "spotVMOptions.maxPrice"}
 _OWNERS: Final = ("MachineSet", "MachineDeployment")
 #: Where a control plane refers to its machines' template: in the older version, and in the newer.
 _OF_CONTROL_PLANES: Final = (
@@ -110,8 +111,19 @@ def _unreadable(document: Document, bad: BadInput) -> Finding:
     return Finding(UNREADABLE, Level.ERROR, name, path, problem.problem, fix, document.place[0])
 
 
+def _bids_on_gcp(item: Item, wanted: Wanted) -> Iterator[Finding]:
+    """What an API server with our definitions refuses, in the same words."""
+    for name, said in gcp.NO_BIDS.items():
+        if wanted.spec.get(name) is not None:
+            told, _, fix = said.partition("; ")
+            yield finding(item, PRICE, f"{item.at}.{name}", (told, fix))
+
+
 def _prices(item: Item, world: _World) -> Iterator[Finding]:
     wanted = world.wanted.get(item.key)
+    if wanted is not None and wanted.cloud == "gcp":
+        yield from _bids_on_gcp(item, wanted)
+        return
     if wanted is None or not wanted.max_price:
         return
     path = f"{item.at}.{_PRICES[wanted.cloud]}"

@@ -115,7 +115,15 @@ def _gcp(table: Table, at: str) -> None:
     table.refuses("an empty instance type", {field("instanceType"): ""}, field("instanceType"), SHORT)
     table.accepts("R22: preemptible", {field("preemptible"): True})
     table.accepts("R8: nothing turns spot on by itself", {}, {field("preemptible"): GONE})
-    table.accepts("R23: there is no price to bid", {field("maxPrice"): "1"}, {field("maxPrice"): GONE})
+    price, market = field("maxPrice"), field("spotMarketOptions")
+    for beside in ({}, {field("provisioningModel"): "Spot"}):
+        for bid in ("0.05", "", 1):
+            table.refuses(f"R23: a price to bid, {bid!r}, {beside}", beside | {price: bid}, price, "GCP has one price")
+        for options in ({}, {"maxPrice": "0.05"}):
+            said = f"R23: AWS's way to bid, {options}, {beside}"
+            table.refuses(said, beside | {market: options}, market, "GCP has one price")
+    table.refuses("R23: a price that is a fraction", {price: 0.05}, price, TYPE)
+    table.accepts("R23: nothing said of a price", {}, {price: GONE, market: GONE})
     enumerated(table, field("provisioningModel"), ("Standard", "Spot"))
     action, model = field("instanceTerminationAction"), field("provisioningModel")
     enumerated(table, action, ("STOP", "DELETE"), {model: "Spot"})

@@ -1,11 +1,14 @@
 """GCPMachine, GCPMachineTemplate and GCPCluster (infrastructure.cluster.x-k8s.io/v1beta1).
 
 There are two ways to ask for a machine that may be taken away: `preemptible`, which never lives longer than a day, and
-`provisioningModel: Spot`, which may. The price is GCP's own, so there is no field for one.
+`provisioningModel: Spot`, which may. The price is GCP's own. The fields in which other clouds are told what to pay at
+most are there only to be refused: one that is not there would be dropped without a word.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Final
 
 import msgspec
@@ -24,7 +27,7 @@ from dovetail.api.crds.cluster_api.contract import (
 )
 from dovetail.api.crds.metadata import Resource
 from dovetail.api.crds.parts import Duration
-from dovetail.api.crds.schema import Int64, Limits, Merge, Open, Rule, Wire
+from dovetail.api.crds.schema import Int64, IntOrString, Limits, Merge, Open, Rule, Wire
 from dovetail.api.kinds import GCP_CLUSTERS, GCP_MACHINES, GCP_TEMPLATES
 
 _RULES: Final = (
@@ -33,6 +36,18 @@ _RULES: Final = (
         "instanceTerminationAction needs provisioningModel Spot beside it; a preemptible machine is always stopped",
     ),
 )
+#: What is said to whoever names a price, by the field it was written in; of `maxPrice` the planner says the same.
+NO_BIDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "maxPrice": "maxPrice cannot be given: GCP has one price for machines that may be taken away; leave it out",
+        "spotMarketOptions": "spotMarketOptions cannot be given: GCP has one price for machines that may be taken "
+        "away; write provisioningModel: Spot",
+    }
+)
+
+
+def _refused(field: str) -> Rule:
+    return Rule("false", NO_BIDS[field])
 
 
 class MetadataItem(Wire, frozen=True):
@@ -72,6 +87,12 @@ class GcpMachineSpec(Wire, frozen=True):
         str | None,
         Limits(enum=("STOP", "DELETE")),
         "What becomes of a Spot machine that is taken away; STOP if left out.",
+    ] = None
+    max_price: Annotated[
+        int | str | None, IntOrString(), _refused("maxPrice"), "Cannot be given: GCP has one price."
+    ] = None
+    spot_market_options: Annotated[
+        Open | None, _refused("spotMarketOptions"), "Cannot be given: GCP says provisioningModel, and has one price."
     ] = None
     max_run_duration: Annotated[Duration | None, "How long the machine may run at most."] = None
     on_host_maintenance: Annotated[
