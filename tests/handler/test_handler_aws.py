@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
+import pytest
 from tests.handler.handled import ITN, NODE, Handled
 from tests.live.virtual_time import run
 from tools.metadata_server.server import Fault
@@ -247,6 +249,52 @@ def test_a_service_of_version_one_is_asked_without_a_token():
             await one.start()
             one.interrupt()
             await one.until(one.tainted, 5)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("fault", [Fault(0), Fault(0, seconds=10.0), Fault(503), Fault(200, text="")])
+def test_where_no_token_can_be_had_the_service_is_asked_without(fault):
+    async def scenario() -> None:
+        async with Handled("aws", start=False) as one:
+            one.metadata.aws.version_2 = False
+            one.metadata.faults.append(replace(fault, times=10**6, path="api/token"))
+            await one.start()
+            one.interrupt()
+            await one.until(one.tainted, 5)
+            asked = one.metadata.paths().count("/latest/api/token")
+            await one.settle(60)
+            assert one.metadata.paths().count("/latest/api/token") == asked
+
+    run(scenario())
+
+
+def test_a_token_that_does_not_come_where_one_is_needed_is_told_with_what_to_do():
+    async def scenario() -> None:
+        async with Handled("aws", start=False) as one:
+            one.metadata.faults.append(Fault(0, times=10**6, seconds=10.0, path="api/token"))
+            process = await one.start(client=one.client)
+            await one.settle(90)
+            assert process.listener is not None
+            assert "PUT /latest/api/token: no answer within 2 s" in process.listener.trouble
+            assert "use the host's network, or a hop limit of 2" in process.listener.trouble
+            one.metadata.faults.clear()
+            one.interrupt()
+            await one.until(one.tainted, 20)
+
+    run(scenario())
+
+
+def test_a_token_is_had_again_after_the_service_was_away():
+    async def scenario() -> None:
+        async with Handled("aws", start=False) as one:
+            one.metadata.aws.ttl = 60
+            await one.start()
+            one.metadata.faults.append(Fault(0, times=10**6))
+            await one.settle(60)
+            one.metadata.faults.clear()
+            one.interrupt()
+            await one.until(one.tainted, 10)
 
     run(scenario())
 

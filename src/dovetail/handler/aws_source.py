@@ -1,8 +1,9 @@
 """EC2's metadata service, version 2: every question carries a token, and tokens are had for a while.
 
-A token that is refused is thrown away and asked for once more. A service that gives none at all (version 1 alone, as
-mocks and old set-ups have it) is asked without, and for a token again now and then. Tokens travel one hop: from a pod
-that does not use the host's network the request for one is never answered.
+A token that is refused is thrown away and asked for once more. Where none can be had the service is asked without,
+which version 1 allows, and for a token again now and then: it may know version 1 alone, as mocks and old set-ups do,
+and tokens travel one hop, so that a pod that does not use the host's network never gets an answer to its request for
+one. Where a token is needed all the same, the error says what to do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 from dovetail.core.handler import aws
 from dovetail.core.handler.notices import Notice
-from dovetail.handler.metadata import Answer, Metadata, Refused
+from dovetail.handler.metadata import Answer, Metadata, MetadataError, Refused
 from dovetail.handler.sources import ANSWER_SECONDS
 
 _TOKEN: Final = "/latest/api/token"  # noqa: S105  (a path)
@@ -25,7 +26,7 @@ _TOKEN_HEADER: Final = "X-aws-ec2-metadata-token"  # noqa: S105  (a header)
 _NEARLY_OVER: Final = 15.0
 #: How long a service that gives no tokens is taken at its word.
 _WITHOUT: Final = 300.0
-_NO_TOKENS: Final = frozenset({403, 404, 405, 501})
+_ADVICE: Final = "without a token it answers 401: use the host's network, or a hop limit of 2"
 _NOTHING: Final = 404
 _UNAUTHORIZED: Final = 401
 
@@ -39,6 +40,8 @@ class Imds:
         self._metadata, self._clock = metadata, clock
         self._token = ""
         self._until = float("-inf")
+        #: Why there is no token, where there is none.
+        self._why = ""
         self._asking = asyncio.Lock()
 
     async def get(self, path: str) -> str | None:
@@ -49,6 +52,8 @@ class Imds:
             if token == self._token:
                 self._until = float("-inf")
             answer = await self._asked(path, await self._current())
+            if answer.status == _UNAUTHORIZED and self._why:
+                raise MetadataError(f"{self._why}; {_ADVICE}")
         if answer.status == _NOTHING:
             return None
         if answer.status != 200:
@@ -67,15 +72,17 @@ class Imds:
             return self._token
 
     async def _renew(self) -> None:
-        answer = await self._metadata.ask("PUT", _TOKEN, {_TTL_HEADER: str(_TTL)}, within=ANSWER_SECONDS)
-        if answer.status in _NO_TOKENS:
-            self._token, self._until = "", self._clock() + _WITHOUT
-        elif answer.status == 200 and answer.text and answer.text.isprintable():
-            told = answer.headers.get(_TTL_HEADER.lower(), "")
-            seconds = int(told) if told.isascii() and told.isdigit() else _TTL
-            self._token, self._until = answer.text, self._clock() + max(1.0, min(seconds, _TTL) - _NEARLY_OVER)
-        else:
-            raise Refused(f"PUT {_TOKEN}", answer.status)
+        try:
+            answer = await self._metadata.ask("PUT", _TOKEN, {_TTL_HEADER: str(_TTL)}, within=ANSWER_SECONDS)
+            if answer.status != 200 or not answer.text or not answer.text.isprintable():
+                raise Refused(f"PUT {_TOKEN}", answer.status)
+        except MetadataError as problem:
+            self._token, self._until, self._why = "", self._clock() + _WITHOUT, str(problem)
+            return
+        told = answer.headers.get(_TTL_HEADER.lower(), "")
+        seconds = int(told) if told.isascii() and told.isdigit() else _TTL
+        self._token, self._why = answer.text, ""
+        self._until = self._clock() + max(1.0, min(seconds, _TTL) - _NEARLY_OVER)
 
 
 class AwsSource:
