@@ -1,9 +1,9 @@
-"""Claims bought, looked at and ended on the benchmark's AWS, as a controller does it: all at once."""
+"""Claims bought, looked at, tagged and ended on the benchmark's AWS, as a controller does it: all at once."""
 
 import asyncio
 
 from bench.aws_cold import CLASS, POOL, REGION, terms
-from dovetail.clouds.aws import calls
+from dovetail.clouds.aws import calls, tags
 from dovetail.clouds.aws import region as regions
 from dovetail.clouds.aws.access import Access
 from dovetail.clouds.aws.client import Aws
@@ -34,6 +34,7 @@ async def bought_and_ended(url: str, count: int) -> int:
         found = await asyncio.gather(*(launcher.launch(Order(one, options, POOL), resolved) for one in claims))
         ids = [one.provider_id.rpartition("/")[2] for one in found]
         await asyncio.gather(*(instances.get(one) for one in ids))
+        await asyncio.gather(*(instances.tag(one, {tags.NAME: f"node-{one}"}) for one in ids))
         await asyncio.gather(*(instances.terminate(one) for one in ids))
         await launcher.close()
         await instances.close()

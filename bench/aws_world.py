@@ -57,7 +57,7 @@ def running() -> Iterator[AwsWorld]:
             process.terminate()
 
 
-def _price_everything() -> None:
+def price_everything() -> None:
     from tools.aws_server import WORLD
 
     from dovetail.clouds.load import load
@@ -89,7 +89,7 @@ def main() -> None:
 
     with AwsServer() as server:
         server.furnished()
-        _price_everything()
+        price_everything()
         print(server.url, flush=True)
         for line in sys.stdin:
             print(_obey(line.strip()), flush=True)

@@ -15,10 +15,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from bench import aws_launches, aws_world, measure
+from bench import aws_idle, aws_launches, aws_world, measure
 from bench.aws_cold import CLASS, POOL, REGION, terms
 from bench.aws_world import AwsWorld
 from bench.pods_from_json import read_pods
@@ -47,24 +47,49 @@ RESERVATIONS: Final = 10_000
 FREE: Final = 100
 PODS: Final = 5_000
 CLAIMS: Final = 500
+#: What the peer's batching rules come to: a fleet, a look and an end each for so many at once, a launch template looked
+#: for and made, three looks at what the class selects, and a tag for each machine.
+_PEER_BATCHES: Final = 8 + CLAIMS
+#: The peer's poll intervals (specification of AWS, constants), as calls a minute with one class and a queue: instances
+#: by the loop that corrects labels and the one that collects.
+_PEER_MINUTE: Final = {
+    "DescribeSubnets": 1.0,
+    "DescribeSecurityGroups": 1.0,
+    "DescribeImages": 1.0,
+    "DescribeInstanceStatus": 3.0,
+    "DescribeInstances": 1.5,
+    "ReceiveMessage": 3.0,
+}
+_PEER_DISCOVERY_MINUTES: Final = 12 * 60
+_DISCOVERY: Final = frozenset(
+    {"DescribeInstanceTypes", "DescribeInstanceTypeOfferings", "DescribeSpotPriceHistory", "GetProducts"}
+)
 _RUNS: Final = 3
 _TURNS: Final = 61
 
 
 def run() -> list[Row]:
     with aws_world.running() as served:
-        return [*_cold(served), *_launches(served), *_refreshes(), *_reservations()]
+        cold = _cold(served)
+        return [*cold.rows, *_launches(served), *_idle(cold), *_refreshes(), *_reservations()]
 
 
 # ---- from the API
 
 
-def _cold(served: AwsWorld) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """What a cold start took, and how many calls each subject of discovery needs for one look."""
+
+    rows: list[Row]
+    looks: dict[Subject, float]
+
+
+def _cold(served: AwsWorld) -> Cold:
     runs = [_started(served) for _ in range(_RUNS)]
     told = {key: statistics.median(one[key] for one in runs) for key in runs[0]}
-    each = {subject: told[subject.name] * 60 / INTERVALS[subject] for subject in Subject}
     what = f"{told['types']:,.0f} types, {told['zones']:.0f} zones"
-    return [
+    rows = [
         lower(f"cold start to a usable catalogue from the API ({what})", "s", told["seconds"], limit=6.0),
         lower("– processor time of ours in it", "s", told["busy"]),
         lower("– the bundled catalogue is usable after", "s", told["from_files"]),
@@ -74,13 +99,8 @@ def _cold(served: AwsWorld) -> list[Row]:
         lower("– work of the loop's own thread at a stretch, 99th percentile", "s", told["worked"], limit=0.05),
         lower("– the longest such stretch", "s", told["longest"]),
         lower("– calls made", "count", told["calls"]),
-        lower(
-            "calls when idle, a minute: types, zones and on-demand prices",
-            "count",
-            sum(each.values()) - each[Subject.SPOT],
-        ),
-        lower("– and spot prices, looked at every 15 minutes", "count", each[Subject.SPOT]),
     ]
+    return Cold(rows, {subject: told[subject.name] for subject in Subject})
 
 
 def _started(served: AwsWorld) -> dict[str, float]:
@@ -97,9 +117,32 @@ def _launches(served: AwsWorld) -> list[Row]:
     bought = asyncio.run(aws_launches.bought_and_ended(served.url, CLAIMS))
     calls = served.calls()
     told = ", ".join(f"{name} {count}" for name, count in sorted(calls.items()))
+    what = f"API calls for {CLAIMS} claims, bought, looked at, tagged and ended ({told})"
     return [
-        lower(f"API calls for {CLAIMS} claims, bought, looked at and ended ({told})", "count", sum(calls.values())),
+        lower(what, "count", sum(calls.values()), limit=_PEER_BATCHES),
         lower("– machines they bought", "count", bought, limit=CLAIMS),
+    ]
+
+
+def _idle(cold: Cold) -> list[Row]:
+    """Types and prices are looked at so seldom that no measurement of minutes sees them: they are reckoned."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "bench.aws_idle"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    found = json.loads(ran.stdout.splitlines()[-1])
+    seen = {name: count for name, count in found["aws"].items() if name not in _DISCOVERY}
+    ours = {subject: calls * 60 / INTERVALS[subject] for subject, calls in cold.looks.items()}
+    peer = sum(_PEER_MINUTE.values()) + sum(cold.looks.values()) / _PEER_DISCOVERY_MINUTES
+    told = ", ".join(f"{name} {count:.1f}" for name, count in seen.items())
+    total = sum(seen.values()) + sum(ours.values())
+    what = f"AWS calls when idle, a minute, {aws_idle.NODES} nodes ({told}, types and prices {sum(ours.values()):.1f})"
+    kube = {"leases": 0.0, **found["kube"]}
+    others = sum(count for name, count in kube.items() if name != "leases")
+    return [
+        lower(what, "count", total, peer, limit=peer),
+        lower("– of them for spot prices, which are looked at every 15 minutes", "count", ours[Subject.SPOT]),
+        lower("Kubernetes calls when idle, a minute: keeping the lease", "count", kube["leases"], 30.0, limit=30),
+        lower("– all others", "count", others),
     ]
 
 

@@ -82,7 +82,7 @@ def site(programs: Programs, side: str, workload: Workload) -> Iterator[Site]:
         kubeconfig.write_text(json.dumps(account), encoding="utf-8")
         kubeconfig.chmod(0o600)
         wanted = [*flow_schemas([(NAMESPACE, ACCOUNTS[side])]), node_class(), workload.pool()]
-        kubectl(control_plane, "apply", "--server-side", "-f", "-", given=_listed(wanted))
+        kubectl(control_plane, "apply", "--server-side", "-f", "-", given=listed(wanted))
         yield Site(side, control_plane, kubeconfig, logs)
 
 
@@ -97,10 +97,10 @@ def kubectl(control_plane: ControlPlane, *words: str, given: str | None = None) 
 def _installed() -> str:
     command = [sys.executable, "-m", "dovetail.main", "install", "--dry-run", "--output", "json"]
     ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return _listed([one for one in json.loads(ran.stdout)["items"] if one["kind"] not in _LEFT_OUT])
+    return listed([one for one in json.loads(ran.stdout)["items"] if one["kind"] not in _LEFT_OUT])
 
 
-def _listed(objects: list[dict[str, Any]]) -> str:
+def listed(objects: list[dict[str, Any]]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
 
 

@@ -33,6 +33,8 @@ from dovetail.kube.client import Client
 Json = dict[str, Any]
 OWN: Final = "own"
 UPSTREAM: Final = "upstream"
+#: Cluster API's own core, with a provider that buys nothing.
+NO_OP: Final = "no-op"
 NAMESPACE: Final = "bench"
 CLUSTER: Final = "c"
 FIRST: Final = "first"
@@ -98,9 +100,9 @@ def site(core: str, shop: Shop) -> Iterator[Site]:
     logs = RESULTS / "machines" / "logs" / f"{core}-{shop.name}"
     with ControlPlane(find(os.environ), logs=logs) as plane:
         plane.start_kwok()
-        if core == UPSTREAM:
+        if core != OWN:
             plane.start_cluster_api(find_cluster_api(os.environ))
-        wanted = MachinesInstallation(image="dovetail:bench", cloud=shop.name, core=core)
+        wanted = MachinesInstallation(image="dovetail:bench", cloud=shop.name, core=OWN if core == OWN else UPSTREAM)
         _install(plane, wanted)
         account = plane.service_account(SYSTEM, wanted.name, [])
         kubeconfig = _secret_file(plane.directory / "machines.kubeconfig", account)

@@ -1,4 +1,4 @@
-"""One measurement of machines, printed as JSON: `python -m bench.machines_run own|upstream CLOUD COUNT [IDLE]`.
+"""One measurement of machines, printed as JSON: `python -m bench.machines_run own|upstream|no-op CLOUD COUNT [IDLE]`.
 
 The control plane is fresh and the cluster's first machine is a Node before the clock starts; it starts when the
 MachineSet is applied. What was written is counted until every Machine runs and `AFTERWARDS` seconds more: work put off
@@ -22,7 +22,7 @@ from tools.control_plane.processes import Running
 from bench import live_run, machines_cluster, machines_shops
 from bench.live_cluster import until, writes
 from bench.live_process import Controller
-from bench.machines_cluster import COUNTED, FIRST, LEFT_OUT, SYSTEM, Site
+from bench.machines_cluster import COUNTED, FIRST, LEFT_OUT, NO_OP, SYSTEM, Site
 from bench.machines_family import Family
 from bench.machines_shops import SIM
 from bench.machines_watch import Seen, watched
@@ -101,7 +101,8 @@ def _process(site: Site) -> Iterator[Controller]:
         "LOG_LEVEL": "info",
         **site.shop.environment,
     }
-    line = [sys.executable, "-m", "dovetail.main", "machines", "--cloud", site.shop.name, "--core", site.core]
+    ours = ["dovetail.main", "machines", "--cloud", site.shop.name, "--core", site.core]
+    line = [sys.executable, "-m", *(["bench.machines_noop"] if site.core == NO_OP else ours)]
     running = Running("machines", line, site.logs / "machines.log", told)
     try:
         yield Controller(running, metrics_port, health_port)
@@ -127,7 +128,8 @@ async def _whole(site: Site, plan: Plan) -> Result:
 async def _measured(site: Site, plan: Plan, one: Controller, admin: Client) -> Result:
     for kind, body in machines_cluster.grounds(site):
         await admin.create(kind, body)
-    joining = None if site.shop is SIM else site.shop.kinds[0]
+    joins = site.shop is SIM and plan.core != NO_OP  # simulated machines make their own Nodes
+    joining = None if joins else site.shop.kinds[0]
     async with watched(admin, joining) as seen:
 
         async def first() -> bool:
