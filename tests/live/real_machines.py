@@ -248,13 +248,14 @@ class Machinery:
         labels = {names.CONTROL_PLANE: "", names.CLUSTER_NAME: CLUSTER}
         self.put(kinds.MACHINES, CONTROL_PLANE, self._machine(infra, CONTROL_PLANE), metadata={"labels": labels})
 
-    def workers(self) -> None:
-        """Two spot machines, and a check that heals them."""
+    def workers(self, check: Object | None = None, **changed: Any) -> None:
+        """Two spot machines, and a check that heals them; `check` is what another one looks at."""
         templates = self.shop.kinds[1]
         world = _world()
         bought = world[templates.name]["template"]["spec"]
-        self.put(templates, WORKERS, {"template": {"spec": {**bought, **self.shop.machine}}})
-        self.put(kinds.HEALTH_CHECKS, WORKERS, world[kinds.HEALTH_CHECKS.name])
+        self.put(templates, WORKERS, {"template": {"spec": {**bought, **self.shop.machine, **changed}}})
+        checked = world[kinds.HEALTH_CHECKS.name]
+        self.put(kinds.HEALTH_CHECKS, WORKERS, checked | ({} if check is None else {"checks": check}))
         wanted = world[kinds.MACHINE_SETS.name]
         wanted["template"]["spec"] |= self._machine(templates, WORKERS)
         self.put(kinds.MACHINE_SETS, WORKERS, wanted)

@@ -150,7 +150,7 @@ def test_the_manifests_of_the_how_to_come_up_as_they_stand(aws_server: AwsServer
     }.items():
         assert placeholder in text
         text = text.replace(placeholder, real)
-    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    block = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0]
     of_kind = {one.name: one for one in (kinds.AWS_TEMPLATES, kinds.MACHINE_SETS, kinds.HEALTH_CHECKS)}
 
     async def scenario(one: LiveEc2) -> None:

@@ -14,8 +14,10 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from tests.control_plane_plugin import MACHINES_GROUP
 from tests.handler.real_handler import RealHandler, let_in
 from tests.live import machine_shops
@@ -210,3 +212,30 @@ def test_our_definitions_are_not_installed_over_cluster_apis_own(upstream: Contr
 
 def test_cluster_apis_core_is_refused_where_it_is_not(control_plane: ControlPlane, tmp_path: Path) -> None:
     assert "are not installed here" in refused(control_plane, tmp_path, "own", "upstream")
+
+
+HOWTO = Path(__file__).parents[2] / "docs/howto/spot-workers-aws.md"
+
+
+def failure(infra: dict[str, Any]) -> str:
+    return str(infra.get("status", {}).get("failureReason", ""))
+
+
+def test_R40_a_check_of_cluster_apis_own_that_looks_at_infrastructure_gives_up_a_failed_machine(
+    upstream: ControlPlane, tmp_path: Path
+) -> None:
+    """With the check of the how-to, which alone has them see a failure."""
+    shown = HOWTO.read_text(encoding="utf-8").split("## Beside Cluster API's own controllers")[1]
+    checks = yaml.safe_load(shown.split("```yaml\n")[1].split("```")[0])["spec"]["checks"]
+    (sign,) = checks["unhealthyMachineConditions"]
+    sign["timeoutSeconds"] = 5
+    with machinery(upstream, tmp_path, "upstream", machine_shops.simulated()) as one:
+        one.control_plane()
+        one.until(lambda: one.get(kinds.MACHINES, CONTROL_PLANE)["status"]["nodeRef"]["name"])
+        one.workers(checks, spotMarketOptions={"maxPrice": "0"})
+        one.until(lambda: len(one.phases()) == 2)
+        first = set(one.phases())
+        one.until(lambda: names.INVALID_CONFIGURATION in {failure(each) for each in one.list(one.shop.kinds[0])})
+        one.until(lambda: not first & set(one.phases()) and len(one.phases()) == 2)
+        assert "Failed" not in one.phases().values()
+        removed(one)

@@ -26,8 +26,7 @@ BESIDE = {"ec2:CreateTags", "iam:PassRole"}
 
 
 def block(kind: str) -> str:
-    (found,) = re.findall(rf"```{kind}\n(.*?)```", HOWTO.read_text(), re.DOTALL)
-    return str(found)
+    return str(re.findall(rf"```{kind}\n(.*?)```", HOWTO.read_text(), re.DOTALL)[0])
 
 
 def statements() -> dict[str, dict[str, Any]]:
