@@ -70,6 +70,11 @@ over in silence: `bootstrap.configRef` of a MachineSet is refused by `MachinesCr
 names the field and what to write instead, with a warning event beside it. A Machine whose config has made its Secret
 already, before the core was ours, has it in `dataSecretName` and runs. With `--core upstream` both work.
 
+MachineDrainRules are not read under our core, whose definitions have no such kind: rules of an earlier core change
+nothing. Pods leave all at once, by eviction and within `nodeDrainTimeoutSeconds`; the label `cluster.x-k8s.io/drain` of
+a pod is read, `skip` (it stays) or `wait-completed` (it is waited for). With `--core upstream` Cluster API drains, and
+heeds the rules.
+
 That an instance is ordered stands in an annotation of its infrastructure machine, `dovetail.dev/launch-ordered`, before
 it is: for which object, when, and whether the cloud has taken the order. It goes when the provider ID is on record. A
 machine whose order is on record, and of which the cloud has nothing any more, has failed with `InstanceNotFound`; so
