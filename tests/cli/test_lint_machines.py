@@ -122,6 +122,7 @@ IDLE = [
     ({"remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": 0}}}, "unhealthyLessThanOrEqualTo"),
     ({"remediation": {"triggerIf": {"unhealthyInRange": "[5-3]"}}}, "unhealthyInRange"),
     ({"remediation": {"triggerIf": {"unhealthyInRange": "[0-0]"}}}, "unhealthyInRange"),
+    ({"remediation": {"templateRef": {"apiGroup": "g", "kind": "Reboot", "name": "r"}}}, "templateRef.kind"),
     ({"checks": {"nodeStartupTimeoutSeconds": 0}}, "checks"),
     ({"checks": {"unhealthyNodeConditions": [UNKNOWN | {"status": "True"}]}}, "unhealthyNodeConditions[0].status"),
     (

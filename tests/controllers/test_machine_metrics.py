@@ -91,6 +91,22 @@ def test_R40_a_machine_that_is_handed_over_is_counted_by_why():
     assert metrics.value(gauges.REMEDIATIONS, {"reason": "NodeDeleted"}) == 1
 
 
+def test_a_machine_that_somebody_else_heals_is_counted_once_per_becoming_unhealthy():
+    metrics = gauges.declare(Metrics())
+    counting = gauges.Counting(metrics)
+    well = world.machine()
+    ill = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.FALSE, "UnhealthyNode")
+    reasons = ("RemediationTemplateNotFound", "WaitingForRemediation", "RemediationRequestCreationFailed")
+    lost, waiting, refused = (
+        replace(well, conditions=(ill, Condition(names.EXTERNALLY_REMEDIATED, Status.FALSE, one))) for one in reasons
+    )
+    for before, after in ((well, lost), (lost, waiting), (waiting, refused), (refused, waiting), (waiting, well)):
+        counting(SaveMachine(before, after), True)
+    assert metrics.value(gauges.REMEDIATIONS, {"reason": "UnhealthyNode"}) == 1
+    counting(SaveMachine(well, waiting), True)
+    assert metrics.value(gauges.REMEDIATIONS, {"reason": "UnhealthyNode"}) == 2
+
+
 def test_machines_are_shown_by_phase_and_their_infrastructure_by_state():
     metrics = gauges.declare(Metrics())
     stores = MachineStores(kinds.INFRA_MACHINES, core=True)

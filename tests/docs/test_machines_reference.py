@@ -54,7 +54,14 @@ def test_every_event_of_machines_is_described() -> None:
     }
     source = (SOURCE / "core/machines/infra.py").read_text(encoding="utf-8")
     assert all(f'"{one}"' in source for one in by_variable - {names.INVALID_CONFIGURATION})
-    assert told == {*said("core/machines"), *said("controllers/cluster_api")} | by_variable
+    of_requests = {
+        "ExternalRemediationTemplateNotFound",
+        "ExternalRemediationRequestCreationFailed",
+        "ExternalRemediationRequestDeletionFailed",
+    }
+    source = (SOURCE / "core/machines/external.py").read_text(encoding="utf-8")
+    assert all(f'"{one}"' in source for one in of_requests)
+    assert told == {*said("core/machines"), *said("controllers/cluster_api")} | by_variable | of_requests
 
 
 def test_every_condition_of_machines_is_described() -> None:

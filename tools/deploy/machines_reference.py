@@ -58,6 +58,9 @@ infrastructure is; bootstrap data comes from `spec.bootstrap.dataSecretName`.
 | `MachinesCreated` | a MachineSet | machines are missing and cannot be made; it says why. Otherwise not there |
 | `MachinesCreated` | a MachineDeployment | always, under our core: nobody rolls machines out; write a MachineSet |
 | `RemediationBackoff` | a MachineHealthCheck | (True) machines fail before they are nodes, and the next one waits |
+| `ExternalRemediationTemplateAvailable` | the same | its template cannot be used. Without one it is not there |
+| `ExternalRemediationRequestAvailable` | the same | a request cannot be made. There while somebody is asked |
+| `ExternallyRemediated` | a Machine | somebody else is asked to heal it, or should be; its reason says which |
 
 The others are Cluster API's own, and mean what they mean there: `Available`, `UpToDate`, `BootstrapConfigReady`,
 `InfrastructureReady`, `NodeReady`, `NodeHealthy`, `HealthCheckSucceeded`, `OwnerRemediated`, `Deleting` and `Paused` of
@@ -74,6 +77,31 @@ MachineDrainRules are not read under our core, whose definitions have no such ki
 nothing. Pods leave all at once, by eviction and within `nodeDrainTimeoutSeconds`; the label `cluster.x-k8s.io/drain` of
 a pod is read, `skip` (it stays) or `wait-completed` (it is waited for). With `--core upstream` Cluster API drains, and
 heeds the rules.
+
+A MachineHealthCheck with `spec.remediation.templateRef` leaves unhealthy machines to somebody else, such as a
+controller that reboots them, and their set does not replace them. For each machine that may be healed one object is
+made from the template's `spec.template`: of the template's kind without `Template`, with the Machine's name and
+namespace, owned by the Machine, labelled with its cluster. It is made once, again if somebody deletes it, ever more
+slowly for machines that failed before they were nodes (`backoff`), and deleted when the machine is well again or no
+longer selected. It stays, and goes with its Machine, where the check itself or its `templateRef` is deleted. Which
+check made it stands in the annotation `dovetail.dev/health-check`. What keeps it from being made (a kind nobody
+defined, a template that is not there, a right that is missing) stands in the conditions above and in an event, and is
+tried again within a minute. The kinds are others', so no installation grants rights to them; grant these to the
+account of each `dovetail machines`:
+
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRole
+    metadata: {name: dovetail-machines-remediation}
+    rules:
+      - {apiGroups: [remedy.example.com], resources: [reboottemplates], verbs: [get]}
+      - {apiGroups: [remedy.example.com], resources: [reboots], verbs: [list, create, delete]}
+    ---
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata: {name: dovetail-machines-remediation}
+    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dovetail-machines-remediation}
+    subjects:
+      - {kind: ServiceAccount, name: dovetail-machines-aws, namespace: NAMESPACE}
 
 That an instance is ordered stands in an annotation of its infrastructure machine, `dovetail.dev/launch-ordered`, before
 it is: for which object, when, and whether the cloud has taken the order. It goes when the provider ID is on record. A
@@ -113,8 +141,18 @@ _EVENTS: Final = (
         "how far its deletion is",
     ),
     ("SuccessfulDelete", "MachineSet", "it had too many, and some go"),
-    ("MachineMarkedUnhealthy", "Machine", "a health check hands it over to be replaced"),
+    ("MachineMarkedUnhealthy", "Machine", "a health check hands it over to be replaced, or to be healed"),
     ("RemediationRestricted", "MachineHealthCheck", "too many are unhealthy, and none is replaced"),
+    (
+        "ExternalRemediationTemplateNotFound ExternalRemediationRequestCreationFailed",
+        "MachineHealthCheck",
+        "nobody can be asked to heal its machines: the template cannot be used, a request cannot be made",
+    ),
+    (
+        "ExternalRemediationRequestDeletionFailed",
+        "MachineHealthCheck",
+        "a request for a machine that is well cannot be deleted",
+    ),
 )
 _KINDS_HEAD: Final = """\
 ## The kinds

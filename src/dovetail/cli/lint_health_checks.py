@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.api import documents, kinds
-from dovetail.api.cluster_api import reading
+from dovetail.api.cluster_api import reading, requests
 from dovetail.api.cluster_api.fleet import Fleet, Item
 from dovetail.core.errors import BadInput
 from dovetail.core.machines import names, remediation
@@ -26,8 +26,9 @@ CHECK: Final = Rule(
     (Level.WARNING, Level.ERROR),
     "a MachineHealthCheck that can never replace a machine: a bound of 0 or a share that rounds down to it, a "
     "range that never comes true for as many machines as the files have, a selector that matches none of its "
-    "cluster's, no conditions at all, spot machines waited for without end. Or that replaces every one: a "
-    "condition that holds while all is well, or a node that has under 30 s to become ready",
+    "cluster's, no conditions at all, spot machines waited for without end, a remediation template whose kind "
+    "is no template's. Or that replaces every one: a condition that holds while all is well, or a node that has "
+    "under 30 s to become ready",
 )
 #: A node that joins is not ready for about so long, while its network and its images come.
 _JOINING_SECONDS: Final = 30.0
@@ -57,6 +58,7 @@ class _Paths:
     nodes: str
     machines: str
     timeout: str
+    template: str
 
 
 _NEW: Final = _Paths(
@@ -66,6 +68,7 @@ _NEW: Final = _Paths(
     "spec.checks.unhealthyNodeConditions",
     "spec.checks.unhealthyMachineConditions",
     "timeoutSeconds",
+    "spec.remediation.templateRef",
 )
 _OLD: Final = _Paths(
     "spec.maxUnhealthy",
@@ -74,6 +77,7 @@ _OLD: Final = _Paths(
     "spec.unhealthyConditions",
     "spec.unhealthyMachineConditions",
     "timeout",
+    "spec.remediationTemplate",
 )
 
 
@@ -87,6 +91,7 @@ def findings(item: Item, seen: Fleet) -> Iterator[Finding]:
     yield from _bounds(item, check, paths, _targets(item, check, seen))
     yield from _signs(item, check, paths)
     yield from _startup(item, check, paths, seen)
+    yield from _template(item, check, paths)
     if not check.startup and not check.node_signs and not check.machine_signs:
         told = "nothing but a failure or a Node that is gone makes a machine unhealthy"
         fix = "name conditions of the Node, such as Ready Unknown for 5 minutes"
@@ -145,6 +150,15 @@ def _startup(item: Item, check: HealthCheck, paths: _Paths, seen: Fleet) -> Iter
     if any(_selects(item, check, owner) for owner in spot):
         told = "waits for ever for a spot machine that nobody sells, and never replaces it"
         yield finding(item, CHECK, paths.startup, (told, "leave it out, or write 600 s or so"), Level.WARNING)
+
+
+def _template(item: Item, check: HealthCheck, paths: _Paths) -> Iterator[Finding]:
+    """Never: nothing is made from what is no template."""
+    kind = check.template.kind if check.template is not None else ""
+    if kind and kind.removesuffix(requests.SUFFIX) in ("", kind):
+        told = f"{kind} is no template, so nobody is asked to heal a machine, and none is replaced"
+        fix = f"name the kind that ends with {requests.SUFFIX}"
+        yield finding(item, CHECK, f"{paths.template}.kind", (told, fix))
 
 
 def _targets(item: Item, check: HealthCheck, seen: Fleet) -> int | None:

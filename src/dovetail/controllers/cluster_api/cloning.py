@@ -74,8 +74,8 @@ async def copies(client: Client, of: MachineSet, name: str) -> list[tuple[Kind, 
     source = await client.get(template_kind, ref["name"], of.meta.namespace)
     infra = _infra(of, name, kind, source["spec"]["template"])
     infra["metadata"]["annotations"] |= {
-        "cluster.x-k8s.io/cloned-from-name": ref["name"],
-        "cluster.x-k8s.io/cloned-from-groupkind": f"{ref['kind']}.{template_kind.group}",
+        names.CLONED_FROM_NAME: ref["name"],
+        names.CLONED_FROM_KIND: f"{ref['kind']}.{template_kind.group}",
     }
     return [(kind, infra), (kinds.MACHINES, _machine(of, name, kind, template))]
 

@@ -17,7 +17,7 @@ from dovetail.controllers.cluster_api.stores import MachineStores
 from dovetail.controllers.metrics import Metrics, Sample
 from dovetail.core import conditions
 from dovetail.core.effects import Evict
-from dovetail.core.machines import names
+from dovetail.core.machines import external, names
 from dovetail.core.machines.effects import Effect, MakeMachine, SaveInfra, SaveMachine
 from dovetail.core.machines.infra_objects import InfraMachine
 from dovetail.core.machines.objects import Machine
@@ -35,7 +35,8 @@ def declare(metrics: Metrics) -> Metrics:
     counter = metrics.counter
     counter(MADE, "Machines made by MachineSets.", "namespace", "machineset", prefix=OURS)
     counter(FAILURES, "Infrastructure machines that failed for good.", "kind", "reason", prefix=OURS)
-    counter(REMEDIATIONS, "Machines a health check handed over to be replaced, by why.", "reason", prefix=OURS)
+    told = "Machines a health check handed over to be replaced or healed, by why."
+    counter(REMEDIATIONS, told, "reason", prefix=OURS)
     counter(EVICTIONS, "Pods asked to leave Nodes of Machines that go.", prefix=OURS)
     counter(PROBLEMS, "Looks at an object that ended in an error.", "kind", prefix=OURS)
     return metrics
@@ -64,7 +65,8 @@ class Counting:
 
 
 def _is_handed_over(machine: Machine) -> bool:
-    return machine.is_false(names.OWNER_REMEDIATED)
+    """To its owner, or to somebody else."""
+    return machine.is_false(names.OWNER_REMEDIATED) or external.is_asked(machine)
 
 
 def _why(machine: Machine) -> str:

@@ -22,18 +22,21 @@ from dovetail.api.live import nodes as node_wire
 from dovetail.clouds.machines import Machines, Sought, UserData, refusal, sought
 from dovetail.clouds.port import CloudError, NotFound
 from dovetail.controllers.cluster_api import cloning
+from dovetail.controllers.cluster_api.requests import RemediationRequests
 from dovetail.controllers.cluster_api.stores import MachineStores
 from dovetail.controllers.supervision import Later
 from dovetail.core.effects import Delete, Evict, Ref, SaveNode, Say, soonest
+from dovetail.core.machines import external, names, sets
 from dovetail.core.machines import infra as lifecycle
-from dovetail.core.machines import names, sets
 from dovetail.core.machines.effects import (
     Buy,
     Cordon,
     Discard,
+    DropRequest,
     Effect,
     Look,
     MakeMachine,
+    MakeRequests,
     Own,
     SaveCheck,
     SaveInfra,
@@ -56,6 +59,8 @@ KINDS: Final = {
         *kinds.INFRA_MACHINES,
     )
 }
+#: A check looks so soon at the requests it made.
+REQUESTED_SECONDS: Final = 1.0
 
 
 def _nothing(effect: Effect, after: bool) -> None:
@@ -79,6 +84,10 @@ class MachineHands:
     boundary: Callable[[Effect, bool], None] = field(default=_nothing)
     may_act: Callable[[], bool] = field(default=_always)
     coming: cloning.Coming = field(default_factory=cloning.Coming)
+    requests: RemediationRequests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.requests = RemediationRequests(self.client)
 
     async def perform(self, step: Step, seen: lifecycle.Seen | None = None) -> float | None:
         """Do everything a step asks for, in order; returns when to look again."""
@@ -108,6 +117,11 @@ class MachineHands:
                 await self._save(kinds.HEALTH_CHECKS, before.meta, writing.health_check(before, after))
             case Look() | Buy() | Discard():
                 return await self._asked(effect, seen)
+            case MakeRequests():
+                return await self._requested(effect)
+            case DropRequest(of, request):
+                why = await self.requests.drop(of, request)
+                return external.kept(of, request, why) if why else None
             case _:
                 await self._changed(effect)
         return None
@@ -186,6 +200,19 @@ class MachineHands:
                 await self.perform(sets.stuck(held.value, str(problem), self.now()))
             raise Later(str(problem)) from None
         self.coming.made(of, name, self.now())
+
+    async def _requested(self, effect: MakeRequests) -> Step:
+        """What could not be made is told by the check and its Machines as they were written last."""
+        failed = await self.requests.make(effect.of, effect.machines, self.now())
+        if not failed:
+            return Step((), REQUESTED_SECONDS)
+        meta = effect.of.meta
+        check = self.stores.checks.get(meta.name, meta.namespace)
+        machines = [self.stores.machines.get(one.name, meta.namespace) for one in effect.machines if one.name in failed]
+        held = [one.value for one in machines if one is not None]
+        if check is None or check.uid != meta.uid or not held:
+            return Step()
+        return external.unmade(check.value, tuple((one, failed[one.name]) for one in held), self.now())
 
     async def _delete(self, ref: Ref) -> None:
         kind = KINDS.get(ref.kind)

@@ -33,7 +33,7 @@ from dovetail.core.machines import deletion, health, names, progress, remediatio
 from dovetail.core.machines import infra as lifecycle
 from dovetail.core.machines.effects import Effect, Step, reference
 from dovetail.core.machines.infra_objects import InfraMachine
-from dovetail.core.machines.objects import Machine
+from dovetail.core.machines.objects import HealthCheck, Machine
 from dovetail.core.nodeclaims import NodeObject
 from dovetail.kube.client import Client
 from dovetail.kube.watch import Options
@@ -267,15 +267,19 @@ class MachineController:
             self._queue.forget(key)
             return None
         check = held.value
-        targets = tuple(
-            health.Target(one, found.value if (found := self.stores.nodes.get(one.node)) else None)
-            for one in self.stores.machines_of(key.namespace, check.cluster)
-        )
-        known = [one.machine for one in targets if remediation.is_target(check, one.machine) and _is_known(one.machine)]
+        known = [one for one in self._within(check) if remediation.is_target(check, one) and _is_known(one)]
         if known and not self._is_ours(min(known, key=lambda one: one.name)):
             return None
         cluster = self.stores.cluster(key.namespace, check.cluster)
-        return await self.hands.perform(remediation.advance(check, cluster, targets, self.now()))
+        requests = await self.hands.requests.seen(check, cluster)
+        targets = tuple(
+            health.Target(one, found.value if (found := self.stores.nodes.get(one.node)) else None)
+            for one in self._within(check)
+        )
+        return await self.hands.perform(remediation.advance(check, cluster, targets, self.now(), requests))
+
+    def _within(self, check: HealthCheck) -> tuple[Machine, ...]:
+        return self.stores.machines_of(check.meta.namespace, check.cluster)
 
 
 def _only(nodes: tuple[NodeObject, ...]) -> NodeObject | None:

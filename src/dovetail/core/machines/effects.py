@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dovetail.core.effects import Delete, Evict, Ref, SaveNode, Say
 from dovetail.core.machines.infra_objects import InfraMachine, Purchase
-from dovetail.core.machines.objects import HealthCheck, Machine, MachineSet, Meta, ObjectRef, Owner
+from dovetail.core.machines.objects import HealthCheck, Machine, MachineSet, Meta, ObjectRef, Owner, Request
 from dovetail.core.nodeclaims import NodeObject
 
 
@@ -79,6 +79,22 @@ class MakeMachine:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRequests:
+    """Copy the check's remediation template for each of these machines, under the machine's name."""
+
+    of: HealthCheck
+    machines: tuple[Machine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropRequest:
+    """Nobody needs to heal that machine any more."""
+
+    of: HealthCheck
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
 class Cordon:
     """Keep new pods off a Node."""
 
@@ -96,6 +112,8 @@ Effect = (
     | Buy
     | Discard
     | MakeMachine
+    | MakeRequests
+    | DropRequest
     | Delete
     | Evict
     | Say

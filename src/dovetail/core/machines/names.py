@@ -21,6 +21,9 @@ EXCLUDE_DRAINING: Final = "machine.cluster.x-k8s.io/exclude-node-draining"
 EXCLUDE_DETACH: Final = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
 PRE_DRAIN: Final = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
 PRE_TERMINATE: Final = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
+#: On a copy of a template: which one, and of what kind.
+CLONED_FROM_NAME: Final = "cluster.x-k8s.io/cloned-from-name"
+CLONED_FROM_KIND: Final = "cluster.x-k8s.io/cloned-from-groupkind"
 MIN_SIZE: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 MAX_SIZE: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
@@ -35,6 +38,8 @@ UNINITIALIZED: Final = "node.cluster.x-k8s.io/uninitialized"
 REFUSALS: Final = "dovetail.dev/launch-refusals"
 #: That its instance was ordered, for which object, when, and whether the cloud took the order.
 ORDERED: Final = "dovetail.dev/launch-ordered"
+#: On a request for remediation: which health check made it.
+HEALTH_CHECK: Final = "dovetail.dev/health-check"
 
 MACHINE_FINALIZER: Final = "machine.cluster.x-k8s.io"
 SET_FINALIZER: Final = "cluster.x-k8s.io/machineset"
@@ -48,6 +53,8 @@ NODE_READY: Final = "NodeReady"
 NODE_HEALTHY: Final = "NodeHealthy"
 HEALTH_CHECK_SUCCEEDED: Final = "HealthCheckSucceeded"
 OWNER_REMEDIATED: Final = "OwnerRemediated"
+#: There only where a check has somebody else heal the machine.
+EXTERNALLY_REMEDIATED: Final = "ExternallyRemediated"
 DELETING: Final = "Deleting"
 PAUSED: Final = "Paused"
 CONTROL_PLANE_INITIALIZED: Final = "ControlPlaneInitialized"
@@ -58,6 +65,9 @@ PERMITTED: Final = "Permitted"
 #: Of health checks.
 REMEDIATION_ALLOWED: Final = "RemediationAllowed"
 REMEDIATION_BACKOFF: Final = "RemediationBackoff"
+#: There only where somebody else heals its machines; the second only while it is asked to.
+EXTERNAL_TEMPLATE_AVAILABLE: Final = "ExternalRemediationTemplateAvailable"
+EXTERNAL_REQUEST_AVAILABLE: Final = "ExternalRemediationRequestAvailable"
 #: Of sets.
 SCALING_UP: Final = "ScalingUp"
 SCALING_DOWN: Final = "ScalingDown"

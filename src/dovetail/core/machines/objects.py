@@ -273,6 +273,18 @@ class HealthCheck:
         return self.meta.name
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Somebody else is asked to heal the Machine of the same name. `machine` is the uid of the Machine it belongs to,
+    `check` the health check that made it; each is "" where that is not said."""
+
+    name: str
+    uid: str
+    machine: str = ""
+    check: str = ""
+    is_deleting: bool = False
+
+
 def paused(held: Conditions, is_paused: bool, now: float, generation: int) -> Conditions:
     """With what an object says of being left alone."""
     said = Condition(names.PAUSED, Status.FALSE, "NotPaused")

@@ -4,20 +4,22 @@ Too many unhealthy at once is a fault of something else, so nothing is replaced 
 was a node (no capacity, a price too low) is replaced, but each time in a row later than the time before (R41): the
 market may stay as it is for hours, and a set would otherwise buy at it as fast as machines can fail. A machine that was
 well once and was taken away is replaced at once. How often and when last stands in the check's status. A machine that
-comes up and stays so ends the row.
+comes up and stays so ends the row. A machine is handed to its owner, or, where the check has a template, to whoever
+takes requests that are made from it (`external`).
 """
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dovetail.core import conditions, timestamps
 from dovetail.core.conditions import Condition, Status
 from dovetail.core.effects import Say, soonest
-from dovetail.core.machines import health, names
-from dovetail.core.machines.effects import Effect, SaveCheck, SaveMachine, Step, reference
+from dovetail.core.machines import external, health, names
+from dovetail.core.machines.effects import DropRequest, Effect, MakeRequests, SaveCheck, SaveMachine, Step, reference
+from dovetail.core.machines.external import NONE, Requests
 from dovetail.core.machines.health import Health, Target
 from dovetail.core.machines.objects import Cluster, Failures, HealthCheck, Machine, Tally, paused, put
 
@@ -38,8 +40,37 @@ class Judged:
         return known and not self.health.is_unhealthy and not machine.is_deleting
 
 
-def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, ...], now: float) -> Step:
-    """`targets` are machines the selector matches; those that are to be left alone are left out here."""
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One look at all machines of a check, and whether any may be handed over."""
+
+    check: HealthCheck
+    allowed: bool
+    requests: Requests
+    now: float
+
+    def may_hand_over(self, machine: Machine) -> bool:
+        """Not what goes already, nor what was handed over before."""
+        if not self.allowed or machine.is_deleting:
+            return False
+        if self.check.template is None:
+            return not machine.is_false(names.OWNER_REMEDIATED)
+        return self.requests.are_known and not external.is_asked(machine)
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What came of it: the row of failures, when the next failed machine may go, and whom somebody else is to heal."""
+
+    row: Failures
+    wait: float | None = None
+    handed: list[Machine] = field(default_factory=list)
+
+
+def advance(
+    check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, ...], now: float, requests: Requests = NONE
+) -> Step:
+    """`targets` are machines the selector may match; those that are to be left alone are left out here."""
     if cluster is None:
         return Step()
     if cluster.stops(check.meta):
@@ -50,19 +81,25 @@ def advance(check: HealthCheck, cluster: Cluster | None, targets: tuple[Target, 
     judged = [Judged(one, health.judged(check, cluster, one, now)) for one in looked]
     unhealthy = len(judged) - sum(one.is_healthy for one in judged)
     allowed, room = _allowed(check, len(judged), unhealthy)
-    failures = _row(check, judged, now)
     effects: list[Effect] = []
-    failures, wait = _marked(replace(check, failures=failures), judged, allowed, now, effects)
+    marks = _marked(_Round(check, allowed, requests, now), judged, effects)
     tally = Tally(len(judged), len(judged) - unhealthy, max(room, 0), tuple(one.target.machine.name for one in judged))
     held = _told(check, judged, allowed, unhealthy, now)
-    held = put(held, _backing_off(wait, now), now, check.meta.generation)
+    held = put(held, _backing_off(marks.wait, now), now, check.meta.generation)
+    held = external.checked(held, check, requests, marks.handed, now)
     held = paused(held, False, now, check.meta.generation)
-    after = replace(check, failures=failures, tally=tally, conditions=held)
+    after = replace(check, failures=marks.row, tally=tally, conditions=held)
     if not allowed and any(one.health.is_unhealthy for one in judged):
         effects.append(_restricted(check, unhealthy, len(judged)))
+    drops = _dropped(check, judged, targets, requests, effects)
     if after != check:
         effects.append(SaveCheck(check, after))
-    return Step(tuple(effects), soonest(wait, *(one.health.again for one in judged)))
+    effects += external.news(check, after)
+    # Requests come last: what cannot be made or removed keeps nothing else from being done, or told.
+    effects += _requested(check, marks.handed, requests)
+    effects += drops
+    waits = (one.health.again for one in judged)
+    return Step(tuple(effects), soonest(marks.wait, external.again(requests, marks.handed), *waits))
 
 
 def is_target(check: HealthCheck, machine: Machine) -> bool:
@@ -118,35 +155,41 @@ def _is_proof(check: HealthCheck, one: Judged, now: float) -> bool:
     return up and ready is not None and now - ready.since >= check.backoff.min_healthy
 
 
-def _marked(
-    check: HealthCheck, judged: list[Judged], allowed: bool, now: float, effects: list[Effect]
-) -> tuple[Failures, float | None]:
+def _marked(look: _Round, judged: list[Judged], effects: list[Effect]) -> _Marks:
     """Write on each machine what was found; at most one failed machine is handed over per delay."""
-    row, wait = check.failures, None
+    marks = _Marks(_row(look.check, judged, look.now))
     for one in judged:
         machine = one.target.machine
         if not one.health.is_unhealthy:
-            _cleared(machine, now, effects)
+            _cleared(one, look.now, effects)
             continue
-        hand_over = allowed and not machine.is_false(names.OWNER_REMEDIATED) and not machine.is_deleting
+        hand_over = look.may_hand_over(machine)
         if hand_over and one.health.barren:
-            left = row.last + delay(check, row.count) - now if row.count else 0.0
-            if left > 0:
-                wait = left if wait is None else min(wait, left)
-                hand_over = False
-            else:
-                row = Failures(row.count + 1, now)
-        _unhealthy(check, one, hand_over, now, effects)
-    return row, wait
+            hand_over = _is_next(look, marks)
+        _unhealthy(look, one, hand_over, effects)
+        if look.check.template is not None and look.allowed and not machine.is_deleting:
+            marks.handed += [machine] if hand_over or external.is_asked(machine) else []
+    return marks
 
 
-def _unhealthy(check: HealthCheck, one: Judged, hand_over: bool, now: float, effects: list[Effect]) -> None:
+def _is_next(look: _Round, marks: _Marks) -> bool:
+    """Whether a failed machine may go now; then it is the last of the row."""
+    row = marks.row
+    left = row.last + delay(look.check, row.count) - look.now if row.count else 0.0
+    if left > 0:
+        marks.wait = soonest(marks.wait, left)
+        return False
+    marks.row = Failures(row.count + 1, look.now)
+    return True
+
+
+def _unhealthy(look: _Round, one: Judged, hand_over: bool, effects: list[Effect]) -> None:
     machine, generation = one.target.machine, one.target.machine.meta.generation
     found = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.FALSE, one.health.reason, one.health.message)
-    held = put(machine.conditions, found, now, generation)
-    if hand_over and check.template is None:
-        waiting = Condition(names.OWNER_REMEDIATED, Status.FALSE, "WaitingForRemediation")
-        held = put(held, waiting, now, generation)
+    held = put(machine.conditions, found, look.now, generation)
+    waiting = _waiting(look, machine, hand_over)
+    if waiting is not None:
+        held = put(held, waiting, look.now, generation)
     after = replace(machine, conditions=held)
     if after == machine:
         return
@@ -157,15 +200,43 @@ def _unhealthy(check: HealthCheck, one: Judged, hand_over: bool, now: float, eff
         effects.append(Say(ref, "MachineMarkedUnhealthy", said, warning=True, dedupe=(machine.meta.uid,)))
 
 
-def _cleared(machine: Machine, now: float, effects: list[Effect]) -> None:
+def _waiting(look: _Round, machine: Machine, hand_over: bool) -> Condition | None:
+    """Who is waited for."""
+    if look.check.template is None:
+        return Condition(names.OWNER_REMEDIATED, Status.FALSE, external.WAITING) if hand_over else None
+    if not look.allowed or machine.is_deleting:
+        return None
+    return external.told(machine, hand_over, look.requests)
+
+
+def _cleared(one: Judged, now: float, effects: list[Effect]) -> None:
     """A machine that is well says so, and nobody is asked to replace it any more."""
+    machine = one.target.machine
     well = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.TRUE, "HealthCheckSucceeded")
     held = put(machine.conditions, well, now, machine.meta.generation)
     asked = conditions.found(held, names.OWNER_REMEDIATED)
-    if asked is not None and not machine.is_deleting and asked.reason == "WaitingForRemediation":
+    if asked is not None and not machine.is_deleting and asked.reason == external.WAITING:
         held = conditions.without(held, names.OWNER_REMEDIATED)
+    if one.is_healthy:
+        held = conditions.without(held, names.EXTERNALLY_REMEDIATED)
     if held != machine.conditions:
         effects.append(SaveMachine(machine, replace(machine, conditions=held)))
+
+
+def _requested(check: HealthCheck, handed: list[Machine], requests: Requests) -> list[Effect]:
+    missing = external.missing(handed, requests)
+    return [MakeRequests(check, missing)] if missing else []
+
+
+def _dropped(
+    check: HealthCheck, judged: list[Judged], targets: tuple[Target, ...], requests: Requests, effects: list[Effect]
+) -> list[DropRequest]:
+    """Requests nobody needs any more, told to machines that nobody judges beforehand."""
+    machines = [one.machine for one in targets]
+    looked = {one.target.machine.name: one.is_healthy for one in judged}
+    drops = external.needless(check, looked, machines, requests)
+    effects += external.forgotten(drops, machines, looked)
+    return drops
 
 
 # ------------------------------------------------------------------------------------------------ what it says
