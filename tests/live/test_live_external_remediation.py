@@ -26,7 +26,7 @@ REMEDY = {"templateRef": {"apiGroup": GROUP, "kind": TEMPLATES.name, "name": "r"
 SIGNS = {"unhealthyNodeConditions": [{"type": "Broken", "status": "True", "timeoutSeconds": 30}]}
 
 
-def defined(one: LiveMachines, kind: Kind) -> None:
+def definition(kind: Kind) -> dict[str, Any]:
     """What a remediation provider installs; it wants to be told how a machine is rebooted."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     asked = {"type": "object", "required": ["hard"], "properties": {"hard": {"type": "boolean"}}}
@@ -34,7 +34,12 @@ def defined(one: LiveMachines, kind: Kind) -> None:
     version = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     called = {"plural": kind.plural, "singular": kind.name.lower(), "kind": kind.name, "listKind": f"{kind.name}List"}
     spec = {"group": GROUP, "scope": "Namespaced", "names": called, "versions": [version]}
-    one.put(kinds.CRDS, {"metadata": {"name": str(kind)}, "spec": spec})
+    about = {"apiVersion": kinds.CRDS.api_version, "kind": kinds.CRDS.name}
+    return {**about, "metadata": {"name": str(kind)}, "spec": spec}
+
+
+def defined(one: LiveMachines, kind: Kind) -> None:
+    one.put(kinds.CRDS, definition(kind))
 
 
 def provided(one: LiveMachines, **spec: Any) -> None:
