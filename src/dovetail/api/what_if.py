@@ -18,7 +18,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.api import yaml_documents
 from dovetail.api.documents import Document
 from dovetail.core.errors import BadField, BadValue
 
@@ -53,6 +52,8 @@ def parse(text: str) -> Change:
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
         raise BadValue(f"{text[:80]!r} is no change; write kind/name.path=value").at("--with")
+    from dovetail.api import yaml_documents  # takes longer to load than most worlds to plan
+
     found = list(yaml_documents.read(match["value"], "--with"))
     value: object = None
     if found:

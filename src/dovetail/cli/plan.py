@@ -10,7 +10,7 @@ from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.cli.planned import Planned
 from dovetail.core.resources import NOTHING, Resources
-from dovetail.views import buffers, plan, plan_difference
+from dovetail.views import buffers, plan
 from dovetail.views.plan import Planning
 
 EXAMPLES: Final = (
@@ -71,6 +71,8 @@ def planning(done: Planned) -> Planning:
 
 
 def _difference(before: Planning, after: Planning, found: Namespace, console: Console) -> int:
+    from dovetail.views import plan_difference
+
     changes = plan_difference.compare(before, after)
     match found.output:
         case "table":
