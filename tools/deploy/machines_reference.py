@@ -106,7 +106,8 @@ account of each `dovetail machines`:
 That an instance is ordered stands in an annotation of its infrastructure machine, `dovetail.dev/launch-ordered`, before
 it is: for which object, when, and whether the cloud has taken the order. It goes when the provider ID is on record. A
 machine whose order is on record, and of which the cloud has nothing any more, has failed with `InstanceNotFound`; so
-has one whose order is fifty minutes old and was never heard of.
+has one whose order is fifty minutes old and was never heard of. One that is deleted within three minutes of its order
+keeps its finalizer until they are over, and is looked for: what was ordered may not be shown yet.
 
 It serves `/healthz`, `/readyz` and `/metrics` as [the controller](controller.md) does, logs JSON lines, and on SIGTERM
 stops, gives its lease back and exits with 0. What it was at is found again by the next process.

@@ -109,7 +109,8 @@ class Machines(Protocol):
 
     async def delete(self, sought: Sought) -> None:
         """Remove it and everything that was made for it: disks, network interfaces, addresses. Returns while it is
-        going; raises NotFound once nothing is left, or if there never was any."""
+        going; raises NotFound once nothing is left, or if there never was any. An id is only what somebody wrote: where
+        nothing of ours is under it, what was made for this name and token is removed all the same."""
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         """Every instance that was made for machines of this cluster and is not gone, and nobody else's."""
@@ -120,13 +121,14 @@ class Machines(Protocol):
         part of the answer is missing: half a list would cast doubt on all the rest."""
 
 
-def refusal(error: CloudError) -> Refusal:
-    """What it means that an instance was not made (R38)."""
+def refusal(error: CloudError, sent: Sent = Sent.UNHEARD) -> Refusal:
+    """What it means that an instance was not made (R38). `sent` is what was known of the order before: a plain no to
+    the first one that was ever sent leaves nothing to be heard of."""
     match error:
         case NoCapacity() | QuotaExceeded():
             return Refusal(Kind.CAPACITY, str(error), sent=Sent.NO)
         case Misconfigured() | NotFound():
-            return Refusal(Kind.PERSISTENT, str(error))
+            return Refusal(Kind.PERSISTENT, str(error), sent=Sent.NO if sent is Sent.NO else None)
         case Throttled():
             return Refusal(Kind.TRANSIENT, str(error), error.wait)
         case Underway():

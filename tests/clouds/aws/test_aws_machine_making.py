@@ -11,11 +11,13 @@ from tests.clouds.aws.single import BOOT, ZONE, Process, backend, living, order,
 from tools.aws_server import Account, AwsServer
 from tools.aws_server.lives import end, stop
 
-from dovetail.clouds.aws import machines
+from dovetail.clouds.aws import calls, machines
 from dovetail.clouds.aws.described import id_of
+from dovetail.clouds.aws.instances import YOUNG_SECONDS
 from dovetail.clouds.machines import Lost, Underway, UserData
 from dovetail.clouds.port import Misconfigured, NotFound, Unavailable
 from dovetail.core.errors import BadInput
+from dovetail.core.machines import infra as lifecycle
 from dovetail.core.machines.infra_objects import State, token_of
 
 
@@ -204,6 +206,10 @@ def test_a_process_that_has_just_begun_does_not_take_an_instance_it_cannot_see_f
         assert living(aws_account) == []
 
     asyncio.run(scenario())
+
+
+def test_R9_an_order_is_on_record_as_young_for_as_long_as_describes_may_miss_what_it_made() -> None:
+    assert YOUNG_SECONDS + calls.RUN_INSTANCES.seconds <= lifecycle.SHOWN_SECONDS
 
 
 def test_one_that_never_was_is_let_go_of_once_that_is_certain(aws_server: AwsServer, aws_account: Account) -> None:

@@ -351,6 +351,20 @@ def test_a_machine_whose_cluster_is_gone_is_found_by_its_token_and_removed(had_i
     run(scenario)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_id_in_a_group_that_is_not_there_hides_neither_the_machine_nor_its_parts(known: bool):
+    async def scenario(one: Shop) -> None:
+        made = await one.made(order(allocatePublicIP=True))
+        one.server.world.takes_along = False
+        one.server.world.no_groups.add("elsewhere")
+        if not known:
+            one.spec = {"location": 7}
+        await one.gone(replace(made, provider_id=made.provider_id.replace(GROUP.lower(), "elsewhere")))
+        assert one.server.everything() == []
+
+    run(scenario)
+
+
 def test_R28_a_bid_below_the_market_buys_nothing():
     async def scenario(one: Shop) -> None:
         one.server.world.spot_prices[SIZE] = 0.05

@@ -18,7 +18,12 @@ from dovetail.core.machines.infra_objects import Market, Wanted
 
 
 def aws_world(server: AwsServer, account: Account) -> World:
-    return World(lambda: opened(server), lambda market: wanted(account, market), (Market.ON_DEMAND, Market.SPOT))
+    markets = (Market.ON_DEMAND, Market.SPOT)
+    return World(lambda: opened(server), lambda market: wanted(account, market), markets, nobodys)
+
+
+def nobodys(name: str) -> tuple[str, ...]:
+    return ("aws:///us-east-1a/i-0123456789abcdef0",)
 
 
 @asynccontextmanager

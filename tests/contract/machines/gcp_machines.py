@@ -11,4 +11,8 @@ from dovetail.core.machines.infra_objects import Market
 
 
 def gcp_world(server: GcpServer) -> World:
-    return World(lambda: opened("p", server.url), on, tuple(Market))
+    return World(lambda: opened("p", server.url), on, tuple(Market), nobodys, "gce://q/zone-a/m")
+
+
+def nobodys(name: str) -> tuple[str, ...]:
+    return "gce://p/zone-a/other", f"gce://p/zone-b/{name}"

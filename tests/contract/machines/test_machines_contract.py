@@ -12,7 +12,7 @@ from tests.contract.machines.worlds import NOW, World, simulated
 from dovetail.clouds import port
 from dovetail.clouds.machines import Lost, Machines, Sought, Underway, Undone, UserData, refusal
 from dovetail.clouds.sim.machines import CREATE, Fault, SimMachines
-from dovetail.core.machines.infra_objects import Kind, Market, Purchase, Sent, State, Wanted, token_of
+from dovetail.core.machines.infra_objects import Found, Kind, Market, Purchase, Sent, State, Wanted, token_of
 
 BOOT = UserData(b"#cloud-config\n")
 #: By name; one that needs a server is a fixture of that name in `conftest`.
@@ -103,6 +103,49 @@ def test_R9_the_id_of_another_machines_instance_is_nobodys_elses(world: World):
             with pytest.raises(port.NotFound):
                 await call(claimed)
         assert (await cloud.find(sought())).provider_id == made.provider_id
+
+    world.run(scenario)
+
+
+async def removed(cloud: Machines, one: Sought) -> None:
+    """Asked until nothing is left of it."""
+    for _ in range(20):
+        try:
+            await cloud.delete(one)
+        except port.NotFound:
+            return
+    raise AssertionError("it never went")
+
+
+def wrong_ids(world: World, name: str, other: Found) -> tuple[str, ...]:
+    return "", "x", "kind://a/b/c", other.provider_id, *world.nobodys(name)
+
+
+def test_R9_an_id_that_somebody_got_wrong_does_not_keep_what_was_made_from_being_removed(world: World):
+    """It may be nonsense, of nothing, or of another machine's instance, which stays."""
+
+    async def scenario(cloud: Machines) -> None:
+        other = await cloud.create(order(world, "theirs"), BOOT)
+        for number in range(len(wrong_ids(world, "", other))):
+            name = f"m{number}"
+            wrong = wrong_ids(world, name, other)[number]
+            await cloud.create(order(world, name), BOOT)
+            await removed(cloud, sought(name, wrong))
+            assert [one.provider_id for one in await cloud.instances("c")] == [other.provider_id], wrong
+
+    world.run(scenario)
+
+
+def test_an_id_of_an_account_that_is_not_ours_is_said_once_what_was_made_is_removed(world: World):
+    """Whether there is something under it nobody here can tell, so its object does not go."""
+    if not world.foreign:
+        return
+
+    async def scenario(cloud: Machines) -> None:
+        await cloud.create(order(world), BOOT)
+        with pytest.raises(port.Misconfigured, match="is in another"):
+            await removed(cloud, sought(provider_id=world.foreign))
+        assert await cloud.instances("c") == ()
 
     world.run(scenario)
 
@@ -237,6 +280,11 @@ def test_R10_what_an_error_says_of_the_order():
     assert refusal(port.NoCapacity("x")).sent is refusal(Undone("x")).sent is Sent.NO
     assert refusal(Underway("x", taken=True)).sent is Sent.TAKEN
     assert refusal(Underway("x")).sent is refusal(port.Unavailable("x")).sent is None
+
+
+def test_R10_a_plain_no_ends_the_first_order_and_says_nothing_of_one_before_it():
+    assert refusal(port.Misconfigured("x"), Sent.NO).sent is Sent.NO
+    assert refusal(port.Misconfigured("x"), Sent.UNHEARD).sent is refusal(port.Misconfigured("x")).sent is None
 
 
 def test_user_data_is_never_shown():

@@ -20,11 +20,15 @@ Scenario = Callable[[Machines], Awaitable[None]]
 
 @dataclass(frozen=True)
 class World:
-    """`wanted` is a machine of this cloud on a market; `markets` are those it has."""
+    """`wanted` is a machine of this cloud on a market; `markets` are those it has. `nobodys` are well-formed ids of
+    no instance that a machine of a name may be given; `foreign` is one of an account that is not ours, where an id says
+    so."""
 
     opened: Callable[[], AbstractAsyncContextManager[Machines]]
     wanted: Callable[[Market], Wanted]
     markets: tuple[Market, ...]
+    nobodys: Callable[[str], tuple[str, ...]]
+    foreign: str = ""
 
     def run(self, scenario: Scenario) -> None:
         async def through() -> None:
@@ -39,4 +43,5 @@ def simulated() -> World:
         lambda: nullcontext(SimMachines("aws", lambda: NOW, boot_seconds=0.0)),
         lambda market: Wanted("aws", "m5.large", market),
         tuple(Market),
+        lambda name: ("aws:///zone-a/i-99999999",),
     )

@@ -83,7 +83,7 @@ class SimMachines:
 
     async def delete(self, sought: Sought) -> None:
         self._befall(DELETE, sought.name, after=False)
-        one = self._held(sought)
+        one = self._removable(sought)
         gone = one.found.state in _GONE and not self.parts.get(one.found.provider_id)
         if not gone:
             one.found = replace(one.found, state=State.GONE, said="terminated")
@@ -186,6 +186,13 @@ class SimMachines:
             if (by_id or by_name) and not one.forgotten:
                 return one
         raise NotFound(f"there is no instance {sought.provider_id or sought.name}")
+
+    def _removable(self, sought: Sought) -> _Instance:
+        """An id that somebody got wrong does not hide what was made."""
+        try:
+            return self._held(sought)
+        except NotFound:
+            return self._held(replace(sought, provider_id=""))
 
     def _shown(self, one: _Instance) -> Found:
         if one.found.state is State.PENDING and one.runs <= self.now():

@@ -44,8 +44,7 @@ from dovetail.core.machines.effects import (
     SaveSet,
     Step,
 )
-from dovetail.core.machines.infra_objects import Found, InfraMachine, Missing, Refusal, token_of
-from dovetail.core.machines.infra_objects import Kind as RefusalKind
+from dovetail.core.machines.infra_objects import Found, InfraMachine, Missing, token_of
 from dovetail.core.machines.objects import Machine, MachineSet, Meta
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, Forbidden, Invalid, TooManyRequests, UnknownKind
@@ -264,16 +263,18 @@ class MachineHands:
     async def _buy(self, cloud: Machines, seen: lifecycle.Seen, effect: Buy) -> Step:
         boot = await self._user_data(effect.purchase.namespace, effect.purchase.secret)
         if boot is None:
-            missing = Refusal(RefusalKind.TRANSIENT, f"Secret {effect.purchase.secret} has no bootstrap data")
-            return lifecycle.refused(seen, missing, self.now())
+            return lifecycle.unbooted(seen, effect.purchase.secret, self.now())
 
         async def ordering() -> None:
-            await self.perform(lifecycle.ordering(self._current(effect.infra), self.now()))
+            infra = self._current(effect.infra)
+            if infra.is_deleting:
+                raise Later(f"{infra.name} is being deleted")
+            await self.perform(lifecycle.ordering(infra, self.now()))
 
         try:
             found = await cloud.create(effect.purchase, boot, ordering)
         except CloudError as error:
-            said = refusal(error)
+            said = refusal(error, effect.purchase.sent)
             told = replace(said, message=boot.left_out(said.message))
             return lifecycle.refused(self._after(seen), told, self.now())
         return lifecycle.bought(self._after(seen), found, self.now())

@@ -315,4 +315,5 @@ def _as_seen(node: NodeObject) -> NodeObject:
 
 def _asked_for(infra: InfraMachine) -> tuple[object, ...]:
     """What others write of an infrastructure machine."""
-    return replace(infra.meta, version=""), infra.wanted
+    held = {key: value for key, value in infra.meta.annotations.items() if key not in names.LAUNCH_NOTES}
+    return replace(infra.meta, version="", annotations=held), infra.wanted

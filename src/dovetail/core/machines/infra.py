@@ -8,7 +8,8 @@ a set that replace the Machine.
 
 An instance may be gone before its id is on record: its buyer died, and a cloud that deletes what it takes back leaves
 no trace. So that it is ordered is on record before it is (`ordering`), and what the cloud says of the order as well;
-who finds nothing there, and an order on record, does not begin from the beginning.
+who finds nothing there, and an order on record, does not begin from the beginning. Nor does who removes it take what
+was ordered a moment ago for something that never was: a cloud may not show it yet.
 
 What the cloud answers comes back through `found`, `bought`, `refused` and `discarded`; that it did not answer at all
 through `unanswered`.
@@ -49,9 +50,16 @@ GOING_SECONDS: Final = 5.0
 REFUSALS: Final = 3
 PATIENCE_SECONDS: Final = 300.0
 FIRST_WAIT_SECONDS: Final = 30.0
+#: A fault that passes is tried again after this long, then after twice as long, and so on to the most.
 RETRY_SECONDS: Final = 5.0
-#: A cloud that could not be asked is asked again after this long.
+LONGEST_RETRY_SECONDS: Final = 300.0
+#: A cloud that could not be asked about an instance that is there, or is to go, is asked again after this long.
 UNASKED_SECONDS: Final = 10.0
+#: No wait is longer, so that no order is forgotten meanwhile; what is on record as longer was written by a clock that
+#: was ahead of ours.
+BELIEVED_SECONDS: Final = 1800.0
+#: What was ordered is shown after so long at the latest: the call may take a minute, and lists are two behind.
+SHOWN_SECONDS: Final = 180.0
 #: So long every cloud can tell what became of an order it was sent; Compute Engine forgets it after an hour.
 ORDER_SECONDS: Final = 3000.0
 
@@ -92,6 +100,9 @@ def advance(seen: Seen, now: float) -> Step:
     if infra.finalizer not in infra.meta.finalizers:
         meta = replace(infra.meta, finalizers=(*infra.meta.finalizers, infra.finalizer))
         return Step((SaveInfra(seen.infra, replace(infra, meta=meta)),), 0.0)
+    wait = _faulted_until(infra) - now
+    if seen.answer is None and not infra.provider_id and 0 < wait <= BELIEVED_SECONDS:
+        return Step(_saved(seen.infra, infra).effects, wait)
     if seen.answer is None:
         return Step((*_saved(seen.infra, infra).effects, Look(infra)))
     if isinstance(seen.answer, Found):
@@ -124,19 +135,15 @@ def _missing(seen: Seen, infra: InfraMachine, machine: Machine, cluster: Cluster
     if order is not None and now - order.at >= ORDER_SECONDS:
         told = f"an instance was ordered at {timestamps.text(order.at)} and none is there; it is not made again"
         return _failed(seen.infra, infra, Failure(names.UPDATE_ERROR, told), now, "InstanceNotFound")
-    # Written by a clock that was ahead of ours, it would keep the machine waiting for as long as that was.
-    wait = min(_refused_until(infra) - now, PATIENCE_SECONDS)
-    if wait > 0:
+    wait = _refused_until(infra) - now
+    if 0 < wait <= PATIENCE_SECONDS:
         return Step(_saved(seen.infra, infra).effects, wait)
     return Step((*_saved(seen.infra, infra).effects, Buy(infra, purchase(infra, machine, cluster))))
 
 
 def ordering(infra: InfraMachine, now: float) -> Step:
-    """Right before the cloud is told to make it: what may be made from now on is on record (R10). An order that was
-    sent before and is sent again is on record already; that it was is kept from growing old."""
-    order = _order(infra)
-    if order is not None and now - order.at < ORDER_SECONDS / 2:
-        return Step()
+    """Right before the cloud is told to make it: what may be made from now on is on record (R10). One that is sent
+    again is as young as it was the first time."""
     return _saved(infra, _ordered(infra, _Order(now)))
 
 
@@ -214,7 +221,8 @@ def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
         step = _failed(before, infra, Failure(names.CREATE_ERROR, refusal.message), now, "InstanceProvisionFailed")
         return Step((told, *step.effects))
     if refusal.kind is Kind.TRANSIENT:
-        return Step((*_saved(before, _instance(infra, why, now)).effects, told), refusal.wait or RETRY_SECONDS)
+        noted, wait = _faulted(infra, refusal.wait, now)
+        return Step((*_saved(before, _instance(noted, why, now)).effects, told), wait)
     count, since = _refusals(infra, now)
     if count + 1 >= REFUSALS or now - since >= PATIENCE_SECONDS:
         over = Failure(names.INSUFFICIENT_RESOURCES, f"{refusal.message} (asked {count + 1} times)")
@@ -224,12 +232,24 @@ def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
     return Step((*_saved(before, _instance(noted, why, now)).effects, told), wait)
 
 
+def unbooted(seen: Seen, secret: str, now: float) -> Step:
+    """There is nothing to start it with. That is no fault of the cloud's and costs it little: a Secret that comes late
+    is not kept waiting for."""
+    message = f"Secret {secret} has no bootstrap data"
+    why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", message)
+    told = Say(_ref(seen.infra), "FailedCreate", message, warning=True, dedupe=(seen.infra.meta.uid, message))
+    return Step((*_saved(seen.infra, _instance(seen.infra, why, now)).effects, told), RETRY_SECONDS)
+
+
 def unanswered(infra: InfraMachine, refusal: Refusal, now: float) -> Step:
     """The cloud could not be asked about the instance, or did not remove it: the machine says so (R39). What was known
-    of an instance stays known, so nobody replaces a machine because its credentials ran out."""
-    wait = refusal.wait or UNASKED_SECONDS
+    of an instance stays known, so nobody replaces a machine because its credentials ran out. Where nothing is at stake
+    yet the next look is later each time."""
+    before, wait = infra, refusal.wait or UNASKED_SECONDS
+    if not infra.is_deleting and not infra.provider_id:
+        infra, wait = _faulted(infra, refusal.wait, now)
     if refusal.kind is Kind.TRANSIENT and refusal.wait is not None:
-        return Step((), wait)
+        return Step(_saved(before, infra).effects, wait)
     if infra.is_deleting:
         why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceDeletionFailed", refusal.message)
         after = _instance(infra, why, now)
@@ -240,13 +260,17 @@ def unanswered(infra: InfraMachine, refusal: Refusal, now: float) -> Step:
         why = Condition(names.INSTANCE_READY, Status.FALSE, "CloudNotAnswering", refusal.message)
         after = _instance(infra, why, now)
     told = Say(_ref(infra), why.reason, why.message, warning=True, dedupe=(infra.meta.uid, why.message))
-    return Step((*_saved(infra, after).effects, told), wait)
+    return Step((*_saved(before, after).effects, told), wait)
 
 
 def discarded(infra: InfraMachine, gone: bool, now: float) -> Step:
-    """The cloud was told to remove it: asked again until it is gone, then the object may go."""
-    if not gone:
-        known = _instance(infra, Condition(names.INSTANCE_READY, Status.FALSE, "Deleting", "instance is going"), now)
+    """The cloud was told to remove it: asked again until it is gone, then the object may go. That nothing is there is
+    not believed of what was ordered a moment ago: with the object would go all that is known of it."""
+    order = _order(infra)
+    unshown = order is not None and abs(now - order.at) < SHOWN_SECONDS
+    if not gone or unshown:
+        told = "instance is going" if not gone else "an instance was ordered a moment ago and may not be shown yet"
+        known = _instance(infra, Condition(names.INSTANCE_READY, Status.FALSE, "Deleting", told), now)
         return Step(_saved(infra, replace(known, ready=False)).effects, GOING_SECONDS)
     left = tuple(one for one in infra.meta.finalizers if one != infra.finalizer)
     return Step((SaveInfra(infra, replace(infra, meta=replace(infra.meta, finalizers=left))),))
@@ -279,6 +303,30 @@ def _noted(infra: InfraMachine, count: int, since: float, until: float) -> Infra
     """Written on the object, so that a process that starts anew does not begin to ask from the beginning."""
     note = f"{count} {timestamps.text(since)} {timestamps.text(until)}"
     return replace(infra, meta=_annotated(infra.meta, {names.REFUSALS: note}))
+
+
+def _faulted_until(infra: InfraMachine) -> float:
+    return _faults(infra)[1]
+
+
+def _faults(infra: InfraMachine) -> tuple[int, float]:
+    """How many in a row that pass, and until when nothing is asked. What was wrong with another spec is over."""
+    parts = infra.meta.annotations.get(names.FAULTS, "").split()
+    if len(parts) != 3 or not parts[0].isdecimal() or len(parts[0]) > 4 or parts[1] != str(infra.meta.generation):
+        return 0, 0.0
+    try:
+        return int(parts[0]), timestamps.seconds(parts[2])
+    except BadInput:
+        return 0, 0.0
+
+
+def _faulted(infra: InfraMachine, asked: float | None, now: float) -> tuple[InfraMachine, float]:
+    """With one fault more on record, and how long to wait: at least as long as the cloud asks for."""
+    count = _faults(infra)[0]
+    doubled = min(RETRY_SECONDS * 2.0 ** min(count, 10), LONGEST_RETRY_SECONDS)
+    wait = min(max(doubled, asked or 0.0), BELIEVED_SECONDS)
+    note = f"{min(count + 1, 9999)} {infra.meta.generation} {timestamps.text(now + wait)}"
+    return replace(infra, meta=_annotated(infra.meta, {names.FAULTS: note})), wait
 
 
 def _annotated(meta: Meta, notes: Mapping[str, str | None]) -> Meta:
@@ -337,7 +385,7 @@ def _heard(infra: InfraMachine, sent: Sent | None, now: float) -> InfraMachine:
 
 def _settled(infra: InfraMachine) -> Meta:
     """There is an instance: neither its order nor what was refused before matters any more."""
-    return _annotated(infra.meta, {names.REFUSALS: None, names.ORDERED: None})
+    return _annotated(infra.meta, dict.fromkeys(names.LAUNCH_NOTES))
 
 
 # ------------------------------------------------------------------------------------------------ what it says

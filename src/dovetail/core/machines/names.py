@@ -38,6 +38,10 @@ UNINITIALIZED: Final = "node.cluster.x-k8s.io/uninitialized"
 REFUSALS: Final = "dovetail.dev/launch-refusals"
 #: That its instance was ordered, for which object, when, and whether the cloud took the order.
 ORDERED: Final = "dovetail.dev/launch-ordered"
+#: How many faults that pass kept it from being made, for which generation of it, and until when it is not tried again.
+FAULTS: Final = "dovetail.dev/launch-faults"
+#: What its own loop writes, and nobody else needs to know.
+LAUNCH_NOTES: Final = (REFUSALS, ORDERED, FAULTS)
 #: On a request for remediation: which health check made it.
 HEALTH_CHECK: Final = "dovetail.dev/health-check"
 

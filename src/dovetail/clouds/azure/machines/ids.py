@@ -33,6 +33,12 @@ class Lies:
     group: str
     name: str
 
+    def is_at(self, other: Lies | None) -> bool:
+        """Azure makes no difference between small letters and capitals."""
+        if other is None:
+            return False
+        return (self.group.lower(), self.name.lower()) == (other.group.lower(), other.name.lower())
+
 
 def provider_id(subscription: str, group: str, name: str) -> str:
     """As the Node says it: Azure's own cloud provider writes the resource group in small letters."""
@@ -49,9 +55,19 @@ def of_provider_id(text: str, subscription: str) -> Lies:
     found = _PROVIDER_ID.fullmatch(text)
     if found is None:
         raise Misconfigured(f"{text!r} is not the provider id of a virtual machine of Azure (azure:///subscriptions/…)")
-    if found["subscription"].lower() != subscription.lower():
+    if is_foreign(text, subscription):
         raise Misconfigured(f"{text} is in another subscription than {subscription}")
     return Lies(found["group"], found["name"])
+
+
+def is_foreign(text: str, subscription: str) -> bool:
+    """Whether it is the id of a virtual machine, and of another subscription's."""
+    found = _PROVIDER_ID.fullmatch(text)
+    return found is not None and found["subscription"].lower() != subscription.lower()
+
+
+def is_readable(text: str) -> bool:
+    return _PROVIDER_ID.fullmatch(text) is not None
 
 
 def group_of(resource_id: str) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dovetail.clouds.azure import errors
@@ -169,7 +169,7 @@ class AzureMachines:
 
     async def find(self, sought: Sought) -> Found:
         """Without an id on record, one that may still be refused is not told of: `create` hears how it went."""
-        vm = await self._held(sought, await self._where(sought, (VIRTUAL_MACHINE,)))
+        vm = await self._held(sought, await self._where(sought))
         if not sought.provider_id and (states.is_undecided(vm) or states.has_failed(vm)):
             raise NotFound(f"virtual machine {sought.name} is {states.provisioning(vm)}, and may never be")
         return await self._found(vm)
@@ -196,14 +196,13 @@ class AzureMachines:
             raise NotFound(f"virtual machine {where.name} in resource group {where.group} is somebody else's")
         return found
 
-    async def _where(self, sought: Sought, kinds: tuple[Resource, ...]) -> Lies:
-        """Where it lies, or anything of these kinds that was made for it."""
+    async def _where(self, sought: Sought) -> Lies:
         if sought.provider_id:
             return ids.of_provider_id(sought.provider_id, self._azure.subscription)
         place = await self._place(sought.namespace, sought.cluster)
         if place is not None:
             return Lies(place.group, sought.name)
-        return await self._anywhere(sought, kinds)
+        return await self._anywhere(sought, (VIRTUAL_MACHINE,))
 
     async def _anywhere(self, sought: Sought, kinds: tuple[Resource, ...]) -> Lies:
         """Its cluster is gone, or was never known: whatever carries its token will do."""
@@ -241,27 +240,64 @@ class AzureMachines:
     # -------------------------------------------------------------------------------------------- removing
 
     async def delete(self, sought: Sought) -> None:
-        where = await self._where(sought, EVERY)
+        """An id is only what somebody wrote: one that is none of ours, or of nothing, must not keep what was made from
+        being removed. That is known by its name and its token."""
+        id_, subscription = sought.provider_id, self._azure.subscription
+        foreign = ids.is_foreign(id_, subscription)
+        written = ids.of_provider_id(id_, subscription) if ids.is_readable(id_) and not foreign else None
+        if written is not None and await self._is_going(sought, written):
+            return
+        own = replace(sought, provider_id="")
+        where = await self._made_at(own)
+        if where is not None and not where.is_at(written) and await self._is_going(own, where):
+            return
+        groups = {one.group.lower(): one.group for one in (written, where) if one is not None}
+        for group in groups.values():
+            if await self._is_part_left(group, own):
+                return
+        if foreign:
+            ids.of_provider_id(id_, subscription)
+        raise NotFound(f"nothing is left of {sought.name}")
+
+    async def _made_at(self, sought: Sought) -> Lies | None:
+        """Where what was made for it lies, whatever its id says, and even if its cluster cannot be read any more."""
+        try:
+            place = await self._place(sought.namespace, sought.cluster)
+        except Misconfigured:
+            place = None
+        if place is not None:
+            return Lies(place.group, sought.name)
+        try:
+            return await self._anywhere(sought, EVERY)
+        except NotFound:
+            return None
+
+    async def _is_going(self, sought: Sought, where: Lies) -> bool:
+        """Whether there was a virtual machine, which is told to go now."""
         try:
             vm = await self._held(sought, where)
         except NotFound:
-            await self._remove_parts(where.group, sought)
-            return
+            return False
         self._addresses.pop(_key(vm), None)
         if states.provisioning(vm) != states.DELETING:
             await self._remove(VIRTUAL_MACHINE, where.group, where.name)
+        return True
 
-    async def _remove_parts(self, group: str, sought: Sought) -> None:
-        """What is left without its machine; an address goes after the interface that holds it."""
+    async def _is_part_left(self, group: str, sought: Sought) -> bool:
+        """What is left without its machine is removed; an address goes after the interface that holds it. In a group
+        that is not there nothing is."""
         left = 0
         for kind in PARTS:
             if kind is ADDRESS and left:
-                return
-            for name in await self._leftovers.of(kind, group, ids.prefix(sought.name, sought.token)):
+                break
+            try:
+                names = await self._leftovers.of(kind, group, ids.prefix(sought.name, sought.token))
+            except NotFound:
+                return False
+            for name in names:
                 left += 1
                 await self._remove(kind, group, name)
-        if not left:
-            raise NotFound(f"nothing is left of {sought.name}")
+        return left > 0
 
     async def _remove(self, kind: Resource, group: str, name: str) -> None:
         """One that is held will be let go, and is asked about again; one that is gone is what was wanted."""

@@ -195,24 +195,33 @@ class GcpMachines:
 
     async def _at(self, place: Place, sought: Sought) -> tuple[Instance, ...]:
         if place.project != self._gcp.project:
-            raise Misconfigured(f"{sought.provider_id} is in another project than {self._gcp.project}, which is ours")
+            raise self._elsewhere(sought)
         try:
             one = read(Instance, await self._gcp.get_instance(place.zone, place.name))
         except NotFound:
             return ()
         return (one,) if ownership.is_of(one, sought) else ()
 
+    def _elsewhere(self, sought: Sought) -> Misconfigured:
+        """Whether there is something under such an id nobody here can tell."""
+        return Misconfigured(f"{sought.provider_id} is in another project than {self._gcp.project}, which is ours")
+
     # ---- removing
 
     async def delete(self, sought: Sought) -> None:
-        if ownership.place_of(sought.provider_id) is None:
-            # An id that is none of ours, whoever wrote it, must not keep what was made from being removed.
-            sought = replace(sought, provider_id="")
-        held = await self._held(sought)
+        """An id is only what somebody wrote: one that is none of ours, or of nothing, must not keep what was made from
+        being removed. That is known by its token, and while it is under way by its name."""
+        place, own = ownership.place_of(sought.provider_id), replace(sought, provider_id="")
+        foreign = place is not None and place.project != self._gcp.project
+        held = await self._at(place, sought) if place is not None and not foreign else ()
+        held = held or await self._held(own)
         for one in held:
             await self._remove(Place(self._gcp.project, one.zone_name, one.name))
-        if held or await self._coming(sought) or await self._swept(sought):
+        known = place is not None and not foreign and place.name == sought.name
+        if held or (not known and await self._coming(own)) or await self._swept(own):
             return
+        if foreign:
+            raise self._elsewhere(sought)
         raise NotFound(f"nothing is left of instance {sought.provider_id or sought.name}")
 
     async def _remove(self, place: Place) -> None:
@@ -241,8 +250,6 @@ class GcpMachines:
 
     async def _coming(self, sought: Sought) -> bool:
         """Whether an order is under way whose instance cannot be seen yet: it is waited for, and removed then."""
-        if sought.provider_id:
-            return False
         listed = await self._gcp.list_operations('(operationType = "insert") (status != "DONE")')
         links = (read(Operation, one).target_link for one in listed)
         return any(last(link) == sought.name and "/instances/" in link for link in links)
