@@ -228,6 +228,18 @@ def test_a_machine_without_a_token_is_ours_only_if_its_id_is_on_record():
     run(scenario)
 
 
+def test_a_machine_of_another_cluster_is_not_removed_though_its_id_is_on_record():
+    async def scenario(one: Shop) -> None:
+        made = await one.made(order(cluster="d"))
+        del one.server.world.named(VM, "m").wire["tags"][tags.TOKEN]
+        for call in (one.machines.find, one.machines.delete):
+            with pytest.raises(port.NotFound):
+                await call(sought("other", provider_id=made.provider_id))
+        assert one.server.world.named(VM, "m")
+
+    run(scenario)
+
+
 def test_lists_have_pages_and_only_the_clusters_own():
     async def scenario(one: Shop) -> None:
         for number in range(7):

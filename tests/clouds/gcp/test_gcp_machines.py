@@ -416,6 +416,18 @@ def test_an_instance_of_the_provider_before_us_is_known_by_its_id_alone(gcp_serv
     assert gcp_server.world.instances == {}
 
 
+def test_an_instance_of_nobodys_here_is_not_removed_though_its_id_is_on_record(gcp_server: GcpServer):
+    async def scenario(machines: Machines) -> None:
+        await machines.create(order(), BOOT)
+        gcp_server.world.instances[ZONE, "m"].body["labels"] = {"team": "somebody"}
+        for call in (machines.find, machines.delete):
+            with pytest.raises(NotFound):
+                await call(sought(provider_id=ID))
+
+    through(gcp_server, scenario)
+    assert [name for _, name in gcp_server.world.instances] == ["m"]
+
+
 # ------------------------------------------------------------------------------------------------ opening
 
 

@@ -187,12 +187,11 @@ class AzureMachines:
     async def _held(self, sought: Sought, where: Lies) -> Wire:
         """The virtual machine. Azure calls machines by their names, so one that has ours may be another's."""
         found = await self._azure.get(VIRTUAL_MACHINE, where.group, where.name)
-        token = tags.token_in(found.get("tags"))
-        # One without a token was made by others and given to us by its id. An object that was moved or restored has
-        # another uid, and so another token, but its name, namespace and cluster still.
-        same = (where.name, tags.namespace_in(found.get("tags"))) == (sought.name, sought.namespace)
-        moved = same and tags.is_of(found.get("tags"), sought.cluster)
-        if token != sought.token and not (sought.provider_id and (not token or moved)):
+        token, owned = tags.token_in(found.get("tags")), tags.is_owned(found.get("tags"), sought.cluster)
+        # An id is only what somebody wrote. One without a token was made by another provider, for this cluster. An
+        # object that was moved or restored has another uid, and so another token, but its name and namespace still.
+        moved = (where.name, tags.namespace_in(found.get("tags"))) == (sought.name, sought.namespace)
+        if token != sought.token and not (sought.provider_id and owned and (not token or moved)):
             raise NotFound(f"virtual machine {where.name} in resource group {where.group} is somebody else's")
         return found
 

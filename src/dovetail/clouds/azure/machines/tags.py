@@ -50,4 +50,9 @@ def namespace_in(tags: Mapping[str, str] | None) -> str:
 
 def is_of(tags: Mapping[str, str] | None, cluster: str) -> bool:
     """Whether we made it for a machine of this cluster."""
-    return bool(token_in(tags)) and (tags or {}).get(cluster_tag(cluster)) == OWNED
+    return bool(token_in(tags)) and is_owned(tags, cluster)
+
+
+def is_owned(tags: Mapping[str, str] | None, cluster: str) -> bool:
+    """Whether it is this cluster's, whoever made it."""
+    return (tags or {}).get(cluster_tag(cluster)) == OWNED

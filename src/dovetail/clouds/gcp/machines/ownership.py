@@ -91,13 +91,13 @@ def checked_name(name: str) -> str:
 
 
 def is_of(one: Instance, sought: Sought) -> bool:
-    """Without a token it was made by another provider, and its id is all there is to know it by. With another one it is
-    still the object's if name, namespace and cluster are: one that was moved or restored has another uid."""
-    if one.labels.get(TOKEN) in (None, label_of(sought.token)):
-        return True
-    cluster = cluster_label(sought.cluster)
-    same = (one.name, one.labels.get(NAMESPACE, "")) == (sought.name, sought.namespace)
-    return same and cluster is not None and one.labels.get(cluster) == OWNED
+    """An id is only what somebody wrote. Without a token it was made by another provider, and is the object's if it is
+    its cluster's. With another one it is so if name and namespace are as well: one that was moved or restored has
+    another uid."""
+    token, cluster = one.labels.get(TOKEN), cluster_label(sought.cluster)
+    owned = cluster is not None and one.labels.get(cluster) == OWNED
+    moved = (one.name, one.labels.get(NAMESPACE, "")) == (sought.name, sought.namespace)
+    return token == label_of(sought.token) or (owned and (token is None or moved))
 
 
 def made_for(token: str) -> str:
