@@ -4,6 +4,12 @@ so its answers are as long as EC2's and come sooner. All 1,395 types, six zones,
 A cold start is a process that has done nothing yet, until a catalogue of live types and prices can be planned with. The
 bundled catalogue can be used long before. Lag is how much later than asked for the event loop comes round, and depends
 on who else uses the machine; how long the loop's own thread worked at a stretch does not.
+
+Calls when idle are those of a whole controller, with its lease, its queue, one class and twenty nodes, on a real
+control plane, counted for five minutes by the servers that answer them; how often types and prices are asked for is
+reckoned. The peer's column there is not measured but what its poll intervals come to for the same class and queue. Spot
+prices are looked at every fifteen minutes and not every twelve hours as the peer does: they move some three and a half
+times a day, and a stale one buys the wrong pool.
 """
 
 import asyncio
