@@ -149,7 +149,8 @@ def test_a_kind_nobody_defined_is_told_of_by_its_field_and_used_once_it_is_there
         assert message.startswith("spec.remediation.templateRef.kind: the API server does not know RebootTemplate")
         await one.until(lambda: told(one, kinds.MACHINES, name, names.EXTERNALLY_REMEDIATED))
         noted = told(one, kinds.MACHINES, name, names.EXTERNALLY_REMEDIATED)
-        assert (noted["reason"], noted["message"]) == ("RemediationTemplateNotFound", message)
+        assert noted["reason"] == "RemediationTemplateNotFound"
+        assert noted["message"] == f"MachineHealthCheck h: {message}"
         await one.settle(3600)
         events = [said for said in one.said if said.reason == "ExternalRemediationTemplateNotFound"]
         assert [(said.about.name, said.message) for said in events] == [("h", message)]
@@ -179,6 +180,42 @@ def test_a_request_the_api_server_refuses_is_told_of_and_made_once_it_is_not():
         await one.until(lambda: requests(one) == [name], 600)
         await one.until(lambda: about(one, names.EXTERNAL_REQUEST_AVAILABLE)["status"] == "True")
         assert told(one, kinds.MACHINES, name, names.EXTERNALLY_REMEDIATED)["reason"] == "WaitingForRemediation"
+
+    live(scenario)
+
+
+def beside(one: LiveMachines, name: str, **changes: Any) -> None:
+    """Another check of the same machines."""
+    spec = one.get(kinds.HEALTH_CHECKS, "h")["spec"] | changes
+    one.put(kinds.HEALTH_CHECKS, {"metadata": {"name": name}, "spec": spec})
+
+
+def test_a_second_check_that_sees_nothing_wrong_lets_the_machine_be_healed_and_nobody_writes_for_ever():
+    async def scenario(one: LiveMachines) -> None:
+        provided(one)
+        (name,) = await broke(one)
+        beside(one, "sees-nothing", checks={"nodeStartupTimeoutSeconds": 600}, remediation={})
+        await one.until(lambda: about(one, names.EXTERNAL_REQUEST_AVAILABLE).get("status") == "True")
+        writes = one.get(kinds.MACHINES, name)["metadata"]["resourceVersion"]
+        await one.settle(600)
+        assert one.get(kinds.MACHINES, name)["metadata"]["resourceVersion"] == writes
+        assert requests(one) == [name]
+
+    live(scenario)
+
+
+def test_a_request_of_a_check_that_was_replaced_goes_when_the_new_one_finds_the_machine_well():
+    async def scenario(one: LiveMachines) -> None:
+        provided(one)
+        (name,) = await broke(one)
+        await one.until(lambda: requests(one) == [name])
+        beside(one, "instead")
+        one.delete(kinds.HEALTH_CHECKS, "h")
+        await one.settle(60)
+        assert requests(one) == [name]
+        broken(one, name, False)
+        await one.until(lambda: requests(one) == [])
+        await one.until(lambda: not told(one, kinds.MACHINES, name, names.EXTERNALLY_REMEDIATED))
 
     live(scenario)
 

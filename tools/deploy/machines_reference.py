@@ -60,7 +60,7 @@ infrastructure is; bootstrap data comes from `spec.bootstrap.dataSecretName`.
 | `RemediationBackoff` | a MachineHealthCheck | (True) machines fail before they are nodes, and the next one waits |
 | `ExternalRemediationTemplateAvailable` | the same | its template cannot be used. Without one it is not there |
 | `ExternalRemediationRequestAvailable` | the same | a request cannot be made. There while somebody is asked |
-| `ExternallyRemediated` | a Machine | somebody else is asked to heal it, or should be; its reason says which |
+| `ExternallyRemediated` | a Machine | somebody else is asked to heal it, or should be; it says by which check |
 
 The others are Cluster API's own, and mean what they mean there: `Available`, `UpToDate`, `BootstrapConfigReady`,
 `InfrastructureReady`, `NodeReady`, `NodeHealthy`, `HealthCheckSucceeded`, `OwnerRemediated`, `Deleting` and `Paused` of
@@ -83,11 +83,13 @@ controller that reboots them, and their set does not replace them. For each mach
 made from the template's `spec.template`: of the template's kind without `Template`, with the Machine's name and
 namespace, owned by the Machine, labelled with its cluster. It is made once, again if somebody deletes it, ever more
 slowly for machines that failed before they were nodes (`backoff`), and deleted when the machine is well again or no
-longer selected. It stays, and goes with its Machine, where the check itself or its `templateRef` is deleted. Which
-check made it stands in the annotation `dovetail.dev/health-check`. What keeps it from being made (a kind nobody
-defined, a template that is not there, a right that is missing) stands in the conditions above and in an event, and is
-tried again within a minute. The kinds are others', so no installation grants rights to them; grant these to the
-account of each `dovetail machines`:
+longer selected. Which check made it stands in the annotation `dovetail.dev/health-check`; where two checks select one
+machine, only that one deletes it, and the other leaves what the Machine says of its health alone. Where that check, or
+its `templateRef`, is deleted, the next check with a template of the same kind that finds the machine well deletes it;
+without one it stays, and goes with its Machine. What keeps it from being made (a kind nobody defined, a template that
+is not there, a right that is missing) stands in the conditions above and in an event, and is tried again within a
+minute or two. The kinds are others', so no installation grants rights to them; grant these to the account of each
+`dovetail machines`:
 
     apiVersion: rbac.authorization.k8s.io/v1
     kind: ClusterRole

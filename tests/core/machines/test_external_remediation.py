@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.core.machines.machine_world import NOW, check, cluster, machine, mine, node, said
+import pytest
+from tests.core.machines.machine_world import NOW, check, cluster, labelled, machine, meta, mine, node, said
 
 from dovetail.core.conditions import Condition, found
 from dovetail.core.effects import Say
@@ -18,6 +19,7 @@ from dovetail.core.machines.objects import Failure, Failures, HealthCheck, Machi
 TEMPLATE = ObjectRef("remedy.example.com", "RemedyTemplate", "r")
 GONE = Requests(template="spec.remediation.templateRef.name: there is no RemedyTemplate r in namespace default")
 LOST = Target(mine("a"))
+FAILED = machine("a", {"labels": {"app": "a"}}, failure=Failure("InsufficientResources", "none"))
 
 
 def helped(**changes: Any) -> HealthCheck:
@@ -122,19 +124,17 @@ def test_a_request_on_its_way_out_or_of_a_machine_before_is_waited_for():
 
 
 def test_a_failed_machine_is_counted_once_however_often_it_is_looked_at():
-    failed = machine("a", {"labels": {"app": "a"}}, failure=Failure("InsufficientResources", "none"))
-    of, targets, held = helped(), (Target(failed),), external.NONE
+    of, targets, held = helped(), (Target(FAILED),), external.NONE
     for turn in range(5):
         step = advance(of, *targets, held=held, now=NOW + 3600.0 * turn)
         assert made(step) == (["a"] if turn == 0 else [])
         of, targets = as_left(step, of, *targets)
-        held = Requests(held=(request(failed),))
+        held = Requests(held=(request(FAILED),))
     assert of.failures == Failures(1, NOW)
 
 
 def test_failed_machines_get_their_requests_ever_more_slowly_too():
-    failed = machine("a", {"labels": {"app": "a"}}, failure=Failure("InsufficientResources", "none"))
-    step = advance(helped(failures=Failures(3, NOW - 10.0)), Target(failed))
+    step = advance(helped(failures=Failures(3, NOW - 10.0)), Target(FAILED))
     assert made(step) == []
     assert told(step) is None
 
@@ -148,7 +148,7 @@ def test_a_template_that_is_not_there_is_told_of_on_both_objects_and_looked_for_
     lost, missing = told(step), of_check(step, names.EXTERNAL_TEMPLATE_AVAILABLE)
     assert lost is not None
     assert missing is not None
-    assert (lost.reason, lost.message) == ("RemediationTemplateNotFound", GONE.template)
+    assert (lost.reason, lost.message) == ("RemediationTemplateNotFound", f"MachineHealthCheck h: {GONE.template}")
     assert (str(missing.status), missing.reason) == ("False", "ExternalRemediationTemplateNotFound")
     assert missing.message == GONE.template
     (event,) = [one for one in step.effects if isinstance(one, Say)]
@@ -175,6 +175,16 @@ def test_once_the_template_is_there_the_request_is_made():
     assert (waiting.reason, str(there.status)) == ("WaitingForRemediation", "True")
 
 
+def test_once_the_template_is_there_a_machine_whose_turn_has_not_come_does_not_miss_it_any_more():
+    of = helped(failures=Failures(3, NOW - 10.0))
+    of, targets = as_left(advance(of, Target(FAILED), held=GONE), of, Target(FAILED))
+    assert found(targets[0].machine.conditions, names.EXTERNALLY_REMEDIATED) is not None
+    step = advance(of, *targets, now=NOW + 1)
+    assert (made(step), told(step)) == ([], None)
+    of, targets = as_left(step, of, *targets)
+    assert not [one for one in advance(of, *targets, now=NOW + 2).effects if isinstance(one, SaveMachine)]
+
+
 def test_requests_that_cannot_be_looked_up_are_neither_made_nor_removed():
     held = Requests(listing="spec.remediation.templateRef: list remedies: forbidden")
     step = advance(helped(), LOST, Target(mine("b"), node("node-b")), held=held)
@@ -196,7 +206,7 @@ def test_a_request_that_is_refused_is_told_of_once_and_asked_for_again_later():
     of, (target,) = as_left(step, of, target)
     noted = found(target.machine.conditions, names.EXTERNALLY_REMEDIATED)
     assert noted is not None
-    assert (noted.reason, noted.message) == ("RemediationRequestCreationFailed", "forbidden")
+    assert (noted.reason, noted.message) == ("RemediationRequestCreationFailed", "MachineHealthCheck h: forbidden")
     again = advance(of, target, now=NOW + 60)
     assert made(again) == ["a"]
     assert [type(one) for one in again.effects] == [MakeRequests]
@@ -245,7 +255,8 @@ def test_requests_of_others_and_of_paused_machines_stay():
     well, paused = mine("a"), mine("b", about={"annotations": {names.PAUSED_ANNOTATION: ""}})
     strange = mine("c", about={"labels": {"app": "b"}})
     held = Requests(
-        held=(request(well, check="other"), request(paused), request(strange, check=""), request(mine("gone")))
+        held=(request(well, check="other"), request(paused), request(strange, check=""), request(mine("gone"))),
+        others=(helped(meta=meta("other")),),
     )
     targets = (Target(well, node("node-a")), Target(paused), Target(strange))
     assert dropped(advance(helped(), *targets, held=held)) == []
@@ -263,3 +274,97 @@ def test_a_check_that_lost_its_template_says_no_more_of_it():
     step = advance(replace(of, template=None), Target(asked(), node("node-a")))
     assert of_check(step, names.EXTERNAL_TEMPLATE_AVAILABLE) is None
     assert told(step) is None
+
+
+# ------------------------------------------------------------------------------------------------ checks that overlap
+
+
+class Pair:
+    """Two checks of the same machine, judged in turns, and all that each of them wrote."""
+
+    def __init__(self, first: HealthCheck, second: HealthCheck, one: Target, *listed: Requests) -> None:
+        self.checks, self.target = [first, second], one
+        self.listed = listed or (external.NONE, external.NONE)
+        self.held: tuple[Request, ...] = ()
+
+    def round(self, now: float) -> list[str]:
+        """What both write on the machine now."""
+        wrote = []
+        for at, other in ((0, 1), (1, 0)):
+            of = self.checks[at]
+            held = self.held if of.template is not None else ()
+            seen = replace(self.listed[at], held=held, others=(self.checks[other],))
+            step = advance(of, self.target, held=seen, now=now)
+            self.checks[at], (self.target,) = as_left(step, of, self.target)
+            wrote += [of.name for one in step.effects if isinstance(one, SaveMachine)]
+            self.held += tuple(request(self.target.machine, check=of.name) for _ in made(step))
+        return wrote
+
+
+def broken_node() -> Target:
+    return Target(mine("a"), node("node-a", conditions=(said("Broken"),)))
+
+
+def seeing(name: str, *, ill: bool = True, **changes: Any) -> HealthCheck:
+    """A check to which a broken node is a sign, or is not."""
+    signs = (Sign("Broken", "True", 30.0),) if ill else ()
+    return helped(**{"meta": meta(name), "node_signs": signs} | changes)
+
+
+SLOWER = (Sign("Broken", "True", 60.0),)
+
+
+@pytest.mark.parametrize(
+    ("second", "listed"),
+    [
+        (seeing("b", ill=False, template=None), ()),
+        (seeing("b", ill=False), ()),
+        (seeing("b", node_signs=SLOWER), ()),
+        (seeing("b", node_signs=SLOWER), (GONE, Requests(template="spec.remediation.templateRef: another reason"))),
+        (seeing("b", node_signs=SLOWER), (GONE, external.NONE)),
+        (seeing("b", ill=False, template=None), (GONE, external.NONE)),
+    ],
+)
+def test_two_checks_of_one_machine_come_to_rest_whatever_each_sees(second: HealthCheck, listed: tuple[Requests, ...]):
+    pair = Pair(seeing("a"), second, broken_node(), *listed)
+    assert pair.round(NOW)
+    assert [pair.round(NOW + turn) for turn in range(1, 10)] == [[]] * 9
+    assert pair.target.machine.is_false(names.HEALTH_CHECK_SUCCEEDED)
+    assert pair.target.machine.is_false(names.EXTERNALLY_REMEDIATED)
+
+
+def test_a_refusal_is_not_told_on_a_machine_that_another_check_asks_for():
+    asked_by_a = advance(seeing("a"), broken_node())
+    _, (target,) = as_left(asked_by_a, seeing("a"), broken_node())
+    step = external.unmade(seeing("b"), ((target.machine, "forbidden"),), NOW)
+    assert [type(one) for one in step.effects] == [SaveCheck, Say]
+
+
+@pytest.mark.parametrize(
+    "other", [None, seeing("a", template=None), seeing("a", selector=labelled(app="b")), seeing("a", cluster="d")]
+)
+def test_a_request_whose_check_is_gone_or_looks_elsewhere_goes_when_another_finds_the_machine_well(
+    other: HealthCheck | None,
+):
+    _, (target,) = as_left(advance(seeing("a"), broken_node()), seeing("a"), broken_node())
+    well = replace(target, node=node("node-a"))
+    held = Requests(held=(request(well.machine, check="a"),), others=(other,) if other is not None else ())
+    step = advance(seeing("b"), well, held=held)
+    assert (dropped(step), told(step)) == (["a"], None)
+    there = replace(held, others=(seeing("a"),))
+    step = advance(seeing("b"), well, held=there)
+    assert dropped(step) == []
+    assert not any(isinstance(one, SaveMachine) for one in step.effects)
+
+
+def test_a_check_takes_over_what_one_that_is_gone_asked_for_and_does_not_ask_twice():
+    of, target = seeing("b"), broken_node()
+    _, (target,) = as_left(advance(seeing("a"), target), seeing("a"), target)
+    held = Requests(held=(request(target.machine, check="a"),))
+    step = advance(of, target, held=held)
+    assert made(step) == []
+    waiting = told(step)
+    assert waiting is not None
+    assert (waiting.reason, waiting.message[:21]) == ("WaitingForRemediation", "MachineHealthCheck b:")
+    of, (target,) = as_left(step, of, target)
+    assert advance(of, target, held=held, now=NOW + 60).effects == ()

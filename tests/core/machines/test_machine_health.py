@@ -94,6 +94,23 @@ def test_a_condition_of_the_machine_counts_too():
     assert judged(burnt, node(), machine_signs=sign).reason == "UnhealthyMachine"
 
 
+UNSOLD = (Sign(names.INFRASTRUCTURE_READY, "False", 300.0),)
+
+
+def unsold(name: str, **changes: Any) -> Target:
+    """A machine its cloud has not answered about, nor refused."""
+    held = (said(names.INFRASTRUCTURE_READY, "False", NOW - 301.0),)
+    return Target(machine(name, {"labels": {"app": "a"}, "created": NOW - 301.0}, conditions=held, **changes))
+
+
+def test_R41_a_sign_of_a_machine_that_was_never_bought_is_a_failure_to_back_off_from():
+    found_ = judged(unsold("a").machine, machine_signs=UNSOLD)
+    assert (found_.reason, found_.barren) == ("UnhealthyMachine", True)
+    for bought in ({"provider_id": "x"}, {"node": "node-a"}):
+        found_ = judged(unsold("a", **bought).machine, node(), machine_signs=UNSOLD)
+        assert (found_.reason, found_.barren) == ("UnhealthyMachine", False)
+
+
 def test_an_annotation_asks_for_it():
     assert judged(with_notes(up(), **{names.REMEDIATE: ""}), node()).reason == "HasRemediateAnnotation"
 
@@ -205,6 +222,13 @@ def test_R41_failed_machines_are_replaced_ever_more_slowly():
 def test_R41_one_failed_machine_is_handed_over_at_a_time():
     step = advance(check(), barren("a"), barren("b"), barren("c"))
     assert handed_over(step) == ["a"]
+
+
+def test_R41_a_cloud_that_sells_nothing_for_a_while_has_no_set_remade_at_once():
+    of = check(machine_signs=UNSOLD)
+    step = advance(of, unsold("a"), unsold("b"), unsold("c"))
+    assert handed_over(step) == ["a"]
+    assert saved(step, of).failures == Failures(1, NOW)
 
 
 def test_R41_the_row_survives_a_restart():

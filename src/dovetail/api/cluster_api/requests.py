@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
-from dovetail.api import kinds
+from dovetail.api import fields, kinds
 from dovetail.api.cluster_api import reading, writing
 from dovetail.api.fields import Fields
 from dovetail.api.kinds import Kind
-from dovetail.core.errors import BadValue
+from dovetail.core.errors import BadField, BadValue
 from dovetail.core.machines import names
 from dovetail.core.machines.objects import HealthCheck, Machine, ObjectRef, Owner, Request
 
@@ -31,11 +31,18 @@ def request(whole: Fields) -> Request:
 
 
 def template_of(wire: Body, ref: ObjectRef) -> Body:
-    """What requests are copies of. Raises BadValue where a template holds none."""
-    found = (wire.get("spec") or {}).get("template")
-    if not isinstance(found, dict):
+    """What requests are copies of. Raises BadInput, with the field, where a template holds none: its schema is others',
+    and may let anything through."""
+    try:
+        spec = fields.fields(wire).map("spec")
+        found = spec.map("template")
+        for one in ("labels", "annotations"):
+            found.map("metadata").labels(one)
+    except BadField as problem:
+        raise fields.dotted(problem, f"{ref.kind} {ref.name}") from None
+    if not spec.has("template"):
         raise BadValue(f"{ref.kind} {ref.name} has no spec.template to make anything from")
-    return found
+    return dict(found.wire)
 
 
 def body(of: HealthCheck, machine: Machine, kind: Kind, ref: ObjectRef, template: Body) -> Body:

@@ -119,7 +119,7 @@ class MachineHands:
             case MakeRequests():
                 return await self._requested(effect)
             case DropRequest(of, request):
-                why = await self.requests.drop(of, request)
+                why = await self.requests.drop(of, request, self.now())
                 return external.kept(of, request, why) if why else None
             case _:
                 await self._changed(effect)

@@ -267,11 +267,12 @@ class MachineController:
             self._queue.forget(key)
             return None
         check = held.value
-        known = [one for one in self._within(check) if remediation.is_target(check, one) and _is_known(one)]
+        known = [one for one in self._within(check) if check.looks_after(one) and _is_known(one)]
         if known and not self._is_ours(min(known, key=lambda one: one.name)):
             return None
         cluster = self.stores.cluster(key.namespace, check.cluster)
-        requests = await self.hands.requests.seen(check, cluster)
+        requests = await self.hands.requests.seen(check, cluster, self._within(check), self.now())
+        requests = replace(requests, others=self._others(check))
         targets = tuple(
             health.Target(one, found.value if (found := self.stores.nodes.get(one.node)) else None)
             for one in self._within(check)
@@ -280,6 +281,11 @@ class MachineController:
 
     def _within(self, check: HealthCheck) -> tuple[Machine, ...]:
         return self.stores.machines_of(check.meta.namespace, check.cluster)
+
+    def _others(self, check: HealthCheck) -> tuple[HealthCheck, ...]:
+        """Other checks of the namespace, whose requests are theirs."""
+        near = (one.value for one in self.stores.checks if one.key[0] == check.meta.namespace)
+        return tuple(one for one in near if one.name != check.name)
 
 
 def _only(nodes: tuple[NodeObject, ...]) -> NodeObject | None:

@@ -1,8 +1,11 @@
 """Requests for remediation, in a cluster: looked up, made and removed.
 
 Whoever heals machines defines the kinds, so how they are served is found out from the API server, once, and again when
-they are not there any more. What is refused is a sentence that begins with the field it comes from; it is asked for
-again after a while, and not at every look: a look follows every change of a machine.
+they are not there any more. What is refused is a sentence that begins with the field it comes from.
+
+A look follows every change of a machine, so nothing is asked at every look. What there is, is known for a few seconds
+while somebody heals or may have to, for longer while all is well; what was refused is asked for again after a while. A
+check that makes or removes a request looks anew.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ from dovetail.kube.client import Client
 from dovetail.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, KubeError, NotFound, UnknownKind
 
 T = TypeVar("T")
+#: So long is known what there is: while a machine is unhealthy or healed, while none is, and where it cannot be used.
+BUSY_SECONDS: Final = 5.0
+QUIET_SECONDS: Final = 60.0
+UNUSABLE_SECONDS: Final = 30.0
 #: What can be part of a path; anything else is served nowhere.
 _GROUP: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII)
 
@@ -60,19 +67,47 @@ class _Unusable(Exception):
     """A template nobody can make anything from, in a sentence that begins with the field."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was found for a check, and when."""
+
+    ref: ObjectRef
+    requests: Requests
+    at: float
+
+    def is_good(self, ref: ObjectRef, machines: tuple[Machine, ...], now: float) -> bool:
+        age = now - self.at
+        if self.ref != ref or not 0 <= age < QUIET_SECONDS:
+            return False
+        if not self.requests.are_known:
+            return age < UNUSABLE_SECONDS
+        return age < BUSY_SECONDS or (not self.requests.held and external.are_quiet(machines))
+
+
 @dataclass(slots=True)
 class RemediationRequests:
-    """One per process."""
+    """One per process. Checks are known by their uid, and so is what was refused: a Machine's or a request's."""
 
     client: Client
     _pairs: dict[tuple[str, str], _Pair] = field(default_factory=dict)
+    _answers: dict[str, _Answer] = field(default_factory=dict)
     _refused: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    async def seen(self, check: HealthCheck, cluster: Cluster | None) -> Requests:
-        """What there is to know before a check is judged; nothing is asked where nothing would be done."""
+    async def seen(
+        self, check: HealthCheck, cluster: Cluster | None, machines: tuple[Machine, ...], now: float
+    ) -> Requests:
+        """What there is to know before a check is judged; nothing is asked where nothing would be done. `machines` are
+        those of its cluster."""
         ref = check.template
         if ref is None or cluster is None or cluster.stops(check.meta):
             return external.NONE
+        known = self._answers.get(check.meta.uid)
+        if known is None or not known.is_good(ref, machines, now):
+            self._answers = {uid: one for uid, one in self._answers.items() if now - one.at < QUIET_SECONDS}
+            known = self._answers[check.meta.uid] = _Answer(ref, await self._found(check, ref), now)
+        return known.requests
+
+    async def _found(self, check: HealthCheck, ref: ObjectRef) -> Requests:
         try:
             pair = await self._pair(ref)
             await self._template(check, ref, pair)
@@ -90,11 +125,12 @@ class RemediationRequests:
         ref = check.template
         if ref is None:
             return {}
-        self._refused = {uid: held for uid, held in self._refused.items() if now < held[0]}
-        asked = {one.name: self._refused[one.meta.uid][1] for one in machines if one.meta.uid in self._refused}
+        refused = self._refusals(now)
+        asked = {one.name: refused[one.meta.uid] for one in machines if one.meta.uid in refused}
         left = [one for one in machines if one.name not in asked]
         if not left:
             return asked
+        self._answers.pop(check.meta.uid, None)
         try:
             pair = await self._pair(ref)
             template = await self._template(check, ref, pair)
@@ -116,17 +152,26 @@ class RemediationRequests:
             return _told(problem)
         return ""
 
-    async def drop(self, check: HealthCheck, request: Request) -> str:
+    async def drop(self, check: HealthCheck, request: Request, now: float) -> str:
         """Returns why it could not be removed, or nothing."""
+        why = self._refusals(now).get(request.uid, "")
+        if why or check.template is None:
+            return why
+        self._answers.pop(check.meta.uid, None)
         try:
-            if check.template is not None:
-                pair = await self._pair(check.template)
-                await self.client.delete(pair.request, request.name, check.meta.namespace, uid=request.uid)
+            pair = await self._pair(check.template)
+            await self.client.delete(pair.request, request.name, check.meta.namespace, uid=request.uid)
         except (NotFound, UnknownKind, Conflict):
             return ""
         except (KubeError, _Unusable) as problem:
-            return _told(problem)
-        return ""
+            why = _told(problem)
+            self._refused[request.uid] = (now + external.AGAIN_SECONDS, why)
+        return why
+
+    def _refusals(self, now: float) -> dict[str, str]:
+        """What was refused not long ago, and why."""
+        self._refused = {uid: held for uid, held in self._refused.items() if now < held[0]}
+        return {uid: why for uid, (_, why) in self._refused.items()}
 
     # ---- what others define
 

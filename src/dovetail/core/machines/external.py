@@ -1,11 +1,14 @@
 """Machines that somebody else heals: one request for each, made from the check's template, while it is unhealthy.
 
 A request has the Machine's name and belongs to it. That it is asked for stands on the Machine before it is made, so
-that a process that dies in between makes it without counting the machine twice. What requests there are is looked up
-before each decision: one that somebody deleted is made again, one that was made by a process that died is known. It is
-removed when the machine is well, not merely no longer unhealthy: a machine that is being rebooted passes through
-conditions whose time has not run out. A check removes what it made itself, or what no check claims; what another check
-made stays.
+that a process that dies in between makes it without counting the machine twice. What requests there are is looked up:
+one that somebody deleted is made again, one that was made by a process that died is known. It is removed when the
+machine is well, not merely no longer unhealthy: a machine that is being rebooted passes through conditions whose time
+has not run out.
+
+Checks may overlap. Which one asks stands in the message on the Machine, and in an annotation of the request. Only that
+check takes it back, or any while that one is gone, has no template any more or looks after the machine no longer: two
+that took back what the other asks for would write for ever.
 """
 
 from __future__ import annotations
@@ -32,16 +35,19 @@ _NOT_MADE: Final = "RemediationRequestCreationFailed"
 _CHECK_NO_TEMPLATE: Final = "ExternalRemediationTemplateNotFound"
 _CHECK_NOT_MADE: Final = "ExternalRemediationRequestCreationFailed"
 _CHECK_KEPT: Final = "ExternalRemediationRequestDeletionFailed"
+#: So begins what a Machine says of its healing; the name of the check and a colon follow.
+_BY: Final = "MachineHealthCheck "
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
     """What is known of a check's requests: those there are, and in a sentence why the template cannot be used
-    (`template`) or requests cannot be looked up (`listing`)."""
+    (`template`) or requests cannot be looked up (`listing`). `others` are the other checks of the namespace."""
 
     template: str = ""
     listing: str = ""
     held: tuple[Request, ...] = ()
+    others: tuple[HealthCheck, ...] = ()
 
     @property
     def are_known(self) -> bool:
@@ -54,6 +60,15 @@ class Requests:
         """Whether somebody is asked; not by a request that goes, or that belongs to a machine of that name before."""
         one = self.of(machine)
         return one is not None and not one.is_deleting and one.machine in ("", machine.meta.uid)
+
+    def is_anothers(self, machine: Machine) -> bool:
+        """Whether another check has somebody heal it, or would if it could."""
+        return self.is_of_another(asker(machine), machine)
+
+    def is_of_another(self, name: str, machine: Machine) -> bool:
+        """Whether what bears the name of a check is for that one to take back."""
+        named = (one for one in self.others if one.name == name)
+        return any(one.template is not None and one.looks_after(machine) for one in named)
 
 
 NONE: Final = Requests()
@@ -68,15 +83,37 @@ def is_asked(machine: Machine) -> bool:
     return held is not None and held.reason != _NO_TEMPLATE
 
 
-def told(machine: Machine, hand_over: bool, requests: Requests) -> Condition | None:
-    """What is new about the healing of an unhealthy machine; None is nothing."""
+def asker(machine: Machine) -> str:
+    """The name of the check that said last how it is healed; "" where none did."""
     held = conditions.found(machine.conditions, names.EXTERNALLY_REMEDIATED)
-    if requests.template and not is_asked(machine):
-        return Condition(names.EXTERNALLY_REMEDIATED, Status.FALSE, _NO_TEMPLATE, requests.template)
+    by, colon, _ = held.message.partition(": ") if held is not None else ("", "", "")
+    return by.removeprefix(_BY) if colon and by.startswith(_BY) else ""
+
+
+def are_quiet(machines: Iterable[Machine]) -> bool:
+    """Whether none of them says that it is unhealthy or healed."""
+    return not any(
+        one.is_false(names.HEALTH_CHECK_SUCCEEDED) or one.is_false(names.EXTERNALLY_REMEDIATED) for one in machines
+    )
+
+
+def told(check: HealthCheck, machine: Machine, hand_over: bool, requests: Requests) -> Condition | None:
+    """What an unhealthy machine says of its healing: nothing while its turn has not come."""
+    held = conditions.found(machine.conditions, names.EXTERNALLY_REMEDIATED)
+    waiting = _by(check, WAITING, "somebody else is asked to heal it")
+    if hand_over:
+        return waiting
+    if requests.is_anothers(machine):
+        return held
+    if not is_asked(machine):
+        return _by(check, _NO_TEMPLATE, requests.template) if requests.template else None
     refused = held is not None and held.reason == _NOT_MADE
-    if hand_over or (refused and requests.stands(machine)):
-        return Condition(names.EXTERNALLY_REMEDIATED, Status.FALSE, WAITING)
-    return None
+    is_news = asker(machine) != check.name or (refused and requests.stands(machine))
+    return waiting if requests.are_known and is_news else held
+
+
+def _by(check: HealthCheck, reason: str, message: str) -> Condition:
+    return Condition(names.EXTERNALLY_REMEDIATED, Status.FALSE, reason, f"{_BY}{check.name}: {message}")
 
 
 def missing(machines: Iterable[Machine], requests: Requests) -> tuple[Machine, ...]:
@@ -141,7 +178,8 @@ def needless(
     check: HealthCheck, looked: Mapping[str, bool], machines: Iterable[Machine], requests: Requests
 ) -> list[DropRequest]:
     """Requests for machines that are well, and for those that are not looked after any more. `looked` are the names of
-    those that are, and whether each is well. What belongs to a machine that is gone goes with it."""
+    those that are, and whether each is well. What belongs to a machine that is gone goes with it, what another check
+    made is left to that one."""
     if not requests.are_known:
         return []
     found: list[DropRequest] = []
@@ -152,7 +190,7 @@ def needless(
         well = looked.get(machine.name)
         mine = one.check == check.name
         is_left = well is None and mine and not machine.meta.is_paused
-        if is_left or (well and (mine or not one.check)):
+        if is_left or (well and (mine or not requests.is_of_another(one.check, machine))):
             found.append(DropRequest(check, one))
     return found
 
@@ -172,12 +210,13 @@ def forgotten(drops: Iterable[DropRequest], machines: Iterable[Machine], looked:
 
 
 def unmade(check: HealthCheck, refused: tuple[tuple[Machine, str], ...], now: float) -> Step:
-    """Requests for some machines could not be made: each of them says why, and the check of the first."""
+    """Requests for some machines could not be made: each that this check asks for says why, and the check of the
+    first."""
     effects: list[Effect] = []
     for machine, why in refused:
-        one = Condition(names.EXTERNALLY_REMEDIATED, Status.FALSE, _NOT_MADE, why)
+        one = _by(check, _NOT_MADE, why)
         marked = replace(machine, conditions=put(machine.conditions, one, now, machine.meta.generation))
-        if marked != machine:
+        if marked != machine and asker(machine) in ("", check.name):
             effects.append(SaveMachine(machine, marked))
     (first, why), more = refused[0], len(refused) - 1
     said = f"Machine {first.name}: {why}" + (f" (and {more} more)" if more else "")

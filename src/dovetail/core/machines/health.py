@@ -8,7 +8,7 @@ machine whose price was too low.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.core import conditions
@@ -82,8 +82,10 @@ def failed(look: _Look) -> Health:
 
 
 def machine_signs(look: _Look) -> Health:
-    held = look.target.machine.conditions
-    return _first(look.check.machine_signs, held, "UnhealthyMachine", look.now)
+    """One that nothing was bought for is barren: while a cloud sells nothing, all of a set show the same sign."""
+    machine = look.target.machine
+    found = _first(look.check.machine_signs, machine.conditions, "UnhealthyMachine", look.now)
+    return replace(found, barren=found.is_unhealthy and not machine.node and not machine.provider_id)
 
 
 def node_gone(look: _Look) -> Health:

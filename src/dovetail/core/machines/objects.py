@@ -272,6 +272,12 @@ class HealthCheck:
     def name(self) -> str:
         return self.meta.name
 
+    def looks_after(self, machine: Machine) -> bool:
+        """Whether a machine is selected, and not to be left alone."""
+        notes = machine.meta.annotations
+        mine = machine.cluster == self.cluster and self.selector.matches(machine.meta.labels)
+        return mine and names.SKIP_REMEDIATION not in notes and not machine.meta.is_paused
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

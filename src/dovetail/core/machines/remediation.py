@@ -76,7 +76,7 @@ def advance(
     if cluster.stops(check.meta):
         told = replace(check, conditions=paused(check.conditions, True, now, check.meta.generation))
         return Step((SaveCheck(check, told),) if told != check else ())
-    looked = [one for one in targets if is_target(check, one.machine)]
+    looked = [one for one in targets if check.looks_after(one.machine)]
     looked.sort(key=lambda one: one.machine.name)
     judged = [Judged(one, health.judged(check, cluster, one, now)) for one in looked]
     unhealthy = len(judged) - sum(one.is_healthy for one in judged)
@@ -100,12 +100,6 @@ def advance(
     effects += drops
     waits = (one.health.again for one in judged)
     return Step(tuple(effects), soonest(marks.wait, external.again(requests, marks.handed), *waits))
-
-
-def is_target(check: HealthCheck, machine: Machine) -> bool:
-    notes = machine.meta.annotations
-    mine = machine.cluster == check.cluster and check.selector.matches(machine.meta.labels)
-    return mine and names.SKIP_REMEDIATION not in notes and not machine.meta.is_paused
 
 
 def _allowed(check: HealthCheck, expected: int, unhealthy: int) -> tuple[bool, int]:
@@ -161,7 +155,7 @@ def _marked(look: _Round, judged: list[Judged], effects: list[Effect]) -> _Marks
     for one in judged:
         machine = one.target.machine
         if not one.health.is_unhealthy:
-            _cleared(one, look.now, effects)
+            _cleared(look, one, effects)
             continue
         hand_over = look.may_hand_over(machine)
         if hand_over and one.health.barren:
@@ -185,12 +179,12 @@ def _is_next(look: _Round, marks: _Marks) -> bool:
 
 def _unhealthy(look: _Round, one: Judged, hand_over: bool, effects: list[Effect]) -> None:
     machine, generation = one.target.machine, one.target.machine.meta.generation
-    found = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.FALSE, one.health.reason, one.health.message)
-    held = put(machine.conditions, found, look.now, generation)
-    waiting = _waiting(look, machine, hand_over)
-    if waiting is not None:
-        held = put(held, waiting, look.now, generation)
-    after = replace(machine, conditions=held)
+    held = machine.conditions
+    is_said = machine.is_false(names.HEALTH_CHECK_SUCCEEDED) and look.requests.is_anothers(machine)
+    if hand_over or not is_said:
+        found = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.FALSE, one.health.reason, one.health.message)
+        held = put(held, found, look.now, generation)
+    after = replace(machine, conditions=_waiting(look, machine, held, hand_over))
     if after == machine:
         return
     effects.append(SaveMachine(machine, after))
@@ -200,24 +194,32 @@ def _unhealthy(look: _Round, one: Judged, hand_over: bool, effects: list[Effect]
         effects.append(Say(ref, "MachineMarkedUnhealthy", said, warning=True, dedupe=(machine.meta.uid,)))
 
 
-def _waiting(look: _Round, machine: Machine, hand_over: bool) -> Condition | None:
-    """Who is waited for."""
+def _waiting(look: _Round, machine: Machine, held: conditions.Conditions, hand_over: bool) -> conditions.Conditions:
+    """With who is waited for."""
+    generation = machine.meta.generation
     if look.check.template is None:
-        return Condition(names.OWNER_REMEDIATED, Status.FALSE, external.WAITING) if hand_over else None
+        asked = Condition(names.OWNER_REMEDIATED, Status.FALSE, external.WAITING)
+        return put(held, asked, look.now, generation) if hand_over else held
     if not look.allowed or machine.is_deleting:
-        return None
-    return external.told(machine, hand_over, look.requests)
+        return held
+    found = external.told(look.check, machine, hand_over, look.requests)
+    if found is None:
+        return conditions.without(held, names.EXTERNALLY_REMEDIATED)
+    return put(held, found, look.now, generation)
 
 
-def _cleared(one: Judged, now: float, effects: list[Effect]) -> None:
-    """A machine that is well says so, and nobody is asked to replace it any more."""
+def _cleared(look: _Round, one: Judged, effects: list[Effect]) -> None:
+    """A machine that is well says so, and nobody is asked to replace it any more; what another check has somebody heal
+    is not well, whatever this one sees."""
     machine = one.target.machine
-    well = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.TRUE, "HealthCheckSucceeded")
-    held = put(machine.conditions, well, now, machine.meta.generation)
+    held, anothers = machine.conditions, look.requests.is_anothers(machine)
+    if not anothers:
+        well = Condition(names.HEALTH_CHECK_SUCCEEDED, Status.TRUE, "HealthCheckSucceeded")
+        held = put(held, well, look.now, machine.meta.generation)
     asked = conditions.found(held, names.OWNER_REMEDIATED)
     if asked is not None and not machine.is_deleting and asked.reason == external.WAITING:
         held = conditions.without(held, names.OWNER_REMEDIATED)
-    if one.is_healthy:
+    if one.is_healthy and not anothers:
         held = conditions.without(held, names.EXTERNALLY_REMEDIATED)
     if held != machine.conditions:
         effects.append(SaveMachine(machine, replace(machine, conditions=held)))
