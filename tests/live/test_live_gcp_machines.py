@@ -184,6 +184,37 @@ def test_R38_an_image_that_is_not_there_fails_the_machine_at_once(gcp_server: Gc
     live(gcp_server, scenario)
 
 
+def test_R10_R39_an_instance_whose_labels_were_lost_stays_a_node_and_with_its_object_until_it_has_them_again(
+    gcp_server: GcpServer,
+):
+    def said(one: LiveGcp, name: str) -> tuple[str, str]:
+        held = status(one.get(kinds.GCP_MACHINES, name))["conditions"]
+        return next((each["reason"], each["message"]) for each in held if each["type"] == "InstanceReady")
+
+    async def scenario(one: LiveGcp) -> None:
+        one.check()
+        one.workers(1)
+        await one.until(lambda: one.running() == 1)
+        (name,) = one.machines()
+        held = one.gce.world.instances[ZONE, name].body
+        labels, held["labels"] = held["labels"], {}
+        await one.settle(600)
+        assert (one.machines(), one.running()) == ([name], 1)
+        assert status(one.get(kinds.GCP_MACHINES, name))["ready"]
+        told = f"gce://p/{ZONE}/{name} carries no mark of cluster c; put the label capg-cluster-c=owned on it"
+        assert said(one, name)[0] == "CloudNotAnswering"
+        assert said(one, name)[1].startswith(told)
+        one.delete(kinds.MACHINE_SETS, "s")
+        await one.settle(300)
+        assert said(one, name)[0] == "InstanceDeletionFailed"
+        assert len(one.gce.world.instances) == 1
+        held["labels"] = labels
+        await one.until(one.is_empty, 300)
+
+    live(gcp_server, scenario)
+    assert gcp_server.world.instances == {}
+
+
 def test_a_machine_deleted_while_it_is_being_made_leaves_nothing(gcp_server: GcpServer):
     async def scenario(one: LiveGcp) -> None:
         one.gce.world.operation_seconds = 30.0

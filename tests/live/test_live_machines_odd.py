@@ -182,6 +182,21 @@ def test_a_secret_without_the_key_buys_nothing_and_says_so():
     live(scenario)
 
 
+def test_a_cloud_is_not_asked_again_and_again_for_want_of_a_secret_that_is_found_when_it_comes():
+    async def scenario(one: LiveMachines) -> None:
+        held = one.get(kinds.SECRETS, "boot")
+        one.delete(kinds.SECRETS, "boot")
+        one.workers(2)
+        one.tick = 600.0
+        await one.settle(3600.0)
+        assert len(one.cloud.calls) <= 4
+        one.tick = 1.0
+        one.put(kinds.SECRETS, {"metadata": {"name": "boot"}, "data": held["data"]})
+        await one.until(lambda: len(one.cloud.running) == 2, 75.0)
+
+    live(scenario)
+
+
 def test_sets_and_machines_of_a_cluster_that_was_deleted_can_be_deleted_too():
     async def scenario(one: LiveMachines) -> None:
         one.workers(2)

@@ -19,6 +19,7 @@ from tests.live.live_machines import LiveMachines
 from tests.live.test_live_cluster_api import live
 from tests.live.test_live_machines_lost import SPOT, is_ordered
 from tools.aws_server import Account, AwsServer
+from tools.aws_server.world import Refuse
 from tools.gcp_server import Fault as GcpFault
 from tools.gcp_server import GcpServer
 
@@ -141,6 +142,27 @@ def test_R9_an_answer_that_was_lost_leaves_nothing_where_the_machine_is_deleted_
             await left(one)
 
     clouds.run(cloud, scenario)
+
+
+def test_R9_a_no_to_an_order_that_was_sent_twice_leaves_nothing_where_its_machine_is_deleted_at_once(clouds: Clouds):
+    """The first time it was carried out, and its answer lost; then the credentials were over."""
+
+    async def scenario(one: LiveMachines) -> None:
+        world = clouds.server.world
+        async with one:
+            one.workers(1, spot=SPOT["aws"])
+            await one.until(lambda: one.running() == 1)
+            await one.settle(600)
+            world.waits.seen = 30.0
+            world.lose_answer("RunInstances")
+            world.fail("RunInstances", Refuse("RequestExpired", "Request has expired.", 400))
+            one.scale(2)
+            await one.until(lambda: "Failed" in one.phases())
+            one.delete(kinds.MACHINE_SETS, "s")
+            await left(one)
+            assert len(set(one.bought)) == 2
+
+    clouds.run("aws", scenario)
 
 
 def test_R38_a_cloud_that_goes_on_failing_is_asked_less_and_less_and_heard_when_it_is_well():

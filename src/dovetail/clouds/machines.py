@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from dovetail.clouds.port import CloudError, Misconfigured, NoCapacity, NotFound, QuotaExceeded, Throttled, Unavailable
@@ -80,6 +81,17 @@ class Lost(CloudError):
     """An order was carried out, and its instance is gone before anybody had its id."""
 
 
+class Unmarked(Misconfigured):
+    """There is an instance under the id that somebody wrote, and nothing on it says whose it is: it is not removed for
+    that, and it is not gone either."""
+
+    def __init__(self, sought: Sought, mark: str | None) -> None:
+        """`mark` is what would make it the cluster's, None where nothing can."""
+        whose = f"cluster {sought.cluster}" if sought.cluster else "any cluster"
+        advice = f"put {mark} on it, or correct spec.providerID" if mark else "correct spec.providerID"
+        super().__init__(f"{sought.provider_id} carries no mark of {whose}; {advice}")
+
+
 Ordering = Callable[[], Awaitable[None]]
 
 
@@ -110,7 +122,8 @@ class Machines(Protocol):
     async def delete(self, sought: Sought) -> None:
         """Remove it and everything that was made for it: disks, network interfaces, addresses. Returns while it is
         going; raises NotFound once nothing is left, or if there never was any. An id is only what somebody wrote: where
-        nothing of ours is under it, what was made for this name and token is removed all the same."""
+        nothing of ours is under it, what was made for this name and token is removed all the same. Raises Unmarked, as
+        `find` does, for as long as what is under it may be anybody's."""
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         """Every instance that was made for machines of this cluster and is not gone, and nobody else's."""
@@ -123,12 +136,13 @@ class Machines(Protocol):
 
 def refusal(error: CloudError, sent: Sent = Sent.UNHEARD) -> Refusal:
     """What it means that an instance was not made (R38). `sent` is what was known of the order before: a plain no to
-    the first one that was ever sent leaves nothing to be heard of."""
+    the first one that was ever sent leaves nothing to be heard of, unless it was sent before that and not answered."""
     match error:
         case NoCapacity() | QuotaExceeded():
             return Refusal(Kind.CAPACITY, str(error), sent=Sent.NO)
         case Misconfigured() | NotFound():
-            return Refusal(Kind.PERSISTENT, str(error), sent=Sent.NO if sent is Sent.NO else None)
+            plain = sent is Sent.NO and not error.unheard
+            return Refusal(Kind.PERSISTENT, str(error), sent=Sent.NO if plain else None)
         case Throttled():
             return Refusal(Kind.TRANSIENT, str(error), error.wait)
         case Underway():
@@ -139,6 +153,27 @@ def refusal(error: CloudError, sent: Sent = Sent.UNHEARD) -> Refusal:
             return Refusal(Kind.LOST, str(error))
         case _:
             return Refusal(Kind.TRANSIENT, str(error))
+
+
+@contextmanager
+def order_sent() -> Iterator[None]:
+    """What is refused in here says nothing of the order: the cloud has it."""
+    try:
+        yield
+    except CloudError as refused:
+        refused.unheard = True
+        raise
+
+
+async def removed(remove: Callable[[Sought], Awaitable[None]], sought: Sought) -> None:
+    """Remove what is under the id; if that may be anybody's, at least what was made, and say so. It may hold parts of
+    what was made, which are refused for that."""
+    try:
+        await remove(sought)
+    except Unmarked:
+        with suppress(NotFound, Misconfigured):
+            await remove(replace(sought, provider_id=""))
+        raise
 
 
 def sought(infra: InfraMachine, cluster: str, token: str) -> Sought:

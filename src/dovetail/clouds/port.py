@@ -34,9 +34,11 @@ from dovetail.core.nodepools import NodeClassRef
 
 class CloudError(Exception):
     """Something a cloud could not do, in a sentence. `reason` is a word for the claim's condition, "" for none;
-    `shortages` are what the catalog may believe for a while, whatever else went wrong."""
+    `shortages` are what the catalog may believe for a while, whatever else went wrong. `unheard` is whether the same
+    was asked before, and what became of that is not known: of that the error says nothing."""
 
     reason: str = ""
+    unheard: bool = False
     shortages: tuple[Shortage, ...] = ()
 
 

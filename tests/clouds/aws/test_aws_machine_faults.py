@@ -13,7 +13,7 @@ from tools.aws_server.world import Nonsense, Refuse
 
 from dovetail.clouds import port
 from dovetail.clouds.machines import refusal
-from dovetail.core.machines.infra_objects import Kind, Purchase
+from dovetail.core.machines.infra_objects import Kind, Purchase, Sent
 
 DENIED = "You are not authorized to perform this operation."
 
@@ -64,6 +64,21 @@ def test_R38_every_refusal_of_ec2_means_one_thing_for_the_machine(
     assert refusal(told).kind is kind
     assert code in str(told)
     assert living(aws_account) == []
+
+
+@pytest.mark.parametrize("code", ["RequestExpired", "UnauthorizedOperation", "InvalidPlacementGroup.Unknown"])
+def test_R10_a_no_to_an_order_says_nothing_of_the_same_one_whose_answer_was_lost(
+    aws_server: AwsServer, aws_account: Account, code: str
+) -> None:
+    """EC2 is asked twice for one order; the first time it made the instance."""
+    aws_server.world.fail("RunInstances", Refuse(code, DENIED, 400))
+    plain = refused(aws_server, order(spec(aws_account)), port.Misconfigured)
+    assert refusal(plain, Sent.NO).sent is Sent.NO
+    aws_server.world.lose_answer("RunInstances")
+    aws_server.world.fail("RunInstances", Refuse(code, DENIED, 400))
+    late = refused(aws_server, order(spec(aws_account)), port.Misconfigured)
+    assert (refusal(late, Sent.NO).kind, refusal(late, Sent.NO).sent) == (Kind.PERSISTENT, None)
+    assert len(living(aws_account)) == 1
 
 
 def test_R38_a_bid_below_the_market_is_told_with_both_prices_and_is_met_when_the_market_falls(

@@ -302,6 +302,44 @@ def test_an_id_that_somebody_wrote_does_not_end_an_instance_of_others(
     processed(aws_server, scenario)
 
 
+def test_an_instance_without_any_mark_is_neither_gone_nor_ended_though_its_id_is_on_record(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    mark = "sigs.k8s.io/cluster-api-provider-aws/cluster/c"
+
+    async def scenario(one: Process) -> None:
+        await one.machines.create(order(spec(aws_account)), BOOT)
+        theirs = await one.machines.create(order(spec(aws_account), "theirs"), BOOT)
+        held, claimed = backend(aws_account).tags[id_of(theirs.provider_id)], sought(provider_id=theirs.provider_id)
+        held.clear()
+        for call in (one.machines.find, *[one.machines.delete] * 3):
+            with pytest.raises(Misconfigured, match=f"carries no mark of cluster c; put the tag {mark}=owned on it"):
+                await call(claimed)
+        assert [made.id for made in living(aws_account)] == [id_of(theirs.provider_id)]
+        held["kubernetes.io/cluster/d"] = "owned"
+        for call in (one.machines.find, one.machines.delete):
+            with pytest.raises(NotFound):
+                await call(claimed)
+        held[mark] = "owned"
+        assert (await one.machines.find(claimed)).state is State.RUNNING
+
+    processed(aws_server, scenario)
+
+
+def test_R10_an_instance_that_ec2_has_terminated_and_taken_the_tags_off_is_gone(
+    aws_server: AwsServer, aws_account: Account
+) -> None:
+    async def scenario(one: Process) -> None:
+        made = await one.machines.create(order(spec(aws_account)), BOOT)
+        await one.machines.delete(sought(provider_id=made.provider_id))
+        backend(aws_account).tags[id_of(made.provider_id)].clear()
+        for call in (one.machines.find, one.machines.delete):
+            with pytest.raises(NotFound):
+                await call(sought(provider_id=made.provider_id))
+
+    processed(aws_server, scenario)
+
+
 def test_an_id_that_is_none_does_not_hide_the_instance_that_must_go(
     aws_server: AwsServer, aws_account: Account
 ) -> None:

@@ -240,6 +240,40 @@ def test_a_machine_of_another_cluster_is_not_removed_though_its_id_is_on_record(
     run(scenario)
 
 
+def test_a_machine_without_any_mark_is_neither_gone_nor_removed_though_its_id_is_on_record():
+    told = r"/theirs carries no mark of cluster c; put the tag \S+_cluster_c=owned on it, or correct spec\.providerID"
+
+    async def scenario(one: Shop) -> None:
+        await one.made(order())
+        theirs = await one.made(order("theirs"))
+        wire, asked = one.server.world.named(VM, "theirs").wire, sought(provider_id=theirs.provider_id)
+        wire["tags"] = {"team": "somebody"}
+        for call in (one.machines.find, *[one.machines.delete] * 5):
+            with pytest.raises(port.Misconfigured, match=told):
+                await call(asked)
+        assert one.server.names(VM) == ["theirs"]
+        assert not [name for name in one.server.names(NIC) if name.startswith("m-")], "what was ours is left"
+        wire["tags"][tags.cluster_tag("c")] = tags.OWNED
+        assert (await one.machines.find(asked)).state is State.RUNNING
+        await one.gone(theirs)
+        assert one.server.names(VM) == []
+
+    run(scenario)
+
+
+def test_a_machine_whose_tags_somebody_took_off_is_said_to_be_kept_and_not_to_be_going():
+    async def scenario(one: Shop) -> None:
+        made = await one.made(order())
+        one.server.world.named(VM, "m").wire["tags"] = {}
+        for cluster, whose in (("c", "cluster c; put the tag"), ("", "any cluster; correct spec")):
+            for call in (one.machines.find, one.machines.delete):
+                with pytest.raises(port.Misconfigured, match=whose):
+                    await call(sought(provider_id=made.provider_id, cluster=cluster))
+        assert one.server.names(VM) == ["m"]
+
+    run(scenario)
+
+
 def test_lists_have_pages_and_only_the_clusters_own():
     async def scenario(one: Shop) -> None:
         for number in range(7):

@@ -14,8 +14,9 @@ from tools.gcp_server import Fault, GcpServer
 from dovetail.clouds import port
 from dovetail.clouds.gcp.client import Access, Gcp
 from dovetail.clouds.gcp.machines import GcpMachines, cloud
-from dovetail.clouds.machines import Machines
+from dovetail.clouds.machines import Machines, refusal
 from dovetail.clouds.port import CloudError
+from dovetail.core.machines.infra_objects import Sent
 
 HANGS_UP, HTML = {"status": 0}, {"status": 200, "text": "<html>a proxy of somebody's</html>"}
 
@@ -54,6 +55,23 @@ def test_R38_an_order_that_is_refused_is_refused_with_what_it_means(
 
     asyncio.run(scenario())
     assert gcp_server.world.listed() == []
+
+
+@pytest.mark.parametrize(("call", "known"), [("instances.insert", Sent.NO), ("operations.get", None)])
+def test_R10_only_a_no_to_the_order_itself_says_that_nothing_was_ordered(
+    gcp_server: GcpServer, call: str, known: Sent | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cloud, "POLL_SECONDS", 0.0)
+    gcp_server.world.operation_seconds = 60.0
+    gcp_server.faults.add(Fault(call, 403, "forbidden"))
+
+    async def scenario() -> None:
+        async with opened(gcp_server.url) as machines:
+            with pytest.raises(port.Misconfigured) as told:
+                await machines.create(order(), BOOT)
+            assert refusal(told.value, Sent.NO).sent is known
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("fault", [HANGS_UP, HTML, {"status": 500}, {"status": 503}, {"status": 429}])

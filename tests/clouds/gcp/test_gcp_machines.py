@@ -416,16 +416,26 @@ def test_an_instance_of_the_provider_before_us_is_known_by_its_id_alone(gcp_serv
     assert gcp_server.world.instances == {}
 
 
-def test_an_instance_of_nobodys_here_is_not_removed_though_its_id_is_on_record(gcp_server: GcpServer):
+def test_an_instance_without_any_mark_is_neither_gone_nor_removed_though_its_id_is_on_record(gcp_server: GcpServer):
+    told = "/theirs carries no mark of cluster c; put the label capg-cluster-c=owned on it, or correct spec.providerID"
+
     async def scenario(machines: Machines) -> None:
-        await machines.create(order(), BOOT)
-        gcp_server.world.instances[ZONE, "m"].body["labels"] = {"team": "somebody"}
+        for name in ("m", "theirs"):
+            await machines.create(order(name), BOOT)
+        held, claimed = gcp_server.world.instances[ZONE, "theirs"].body, sought(provider_id=f"gce://p/{ZONE}/theirs")
+        held["labels"] = {"team": "somebody"}
+        for call in (machines.find, *[machines.delete] * 5):
+            with pytest.raises(Misconfigured, match=told):
+                await call(claimed)
+        held["labels"] = {"capg-cluster-d": "owned"}
         for call in (machines.find, machines.delete):
             with pytest.raises(NotFound):
-                await call(sought(provider_id=ID))
+                await call(claimed)
+        held["labels"] = {"capg-cluster-c": "owned"}
+        assert (await machines.find(claimed)).name == "theirs"
 
     through(gcp_server, scenario)
-    assert [name for _, name in gcp_server.world.instances] == ["m"]
+    assert [name for _, name in gcp_server.world.instances] == ["theirs"]
 
 
 # ------------------------------------------------------------------------------------------------ opening

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.machines.worlds import NOW, World, simulated
 
 from dovetail.clouds import port
-from dovetail.clouds.machines import Lost, Machines, Sought, Underway, Undone, UserData, refusal
+from dovetail.clouds.machines import Lost, Machines, Sought, Underway, Undone, UserData, order_sent, refusal
 from dovetail.clouds.sim.machines import CREATE, Fault, SimMachines
 from dovetail.core.machines.infra_objects import Found, Kind, Market, Purchase, Sent, State, Wanted, token_of
 
@@ -285,6 +285,10 @@ def test_R10_what_an_error_says_of_the_order():
 def test_R10_a_plain_no_ends_the_first_order_and_says_nothing_of_one_before_it():
     assert refusal(port.Misconfigured("x"), Sent.NO).sent is Sent.NO
     assert refusal(port.Misconfigured("x"), Sent.UNHEARD).sent is refusal(port.Misconfigured("x")).sent is None
+    for error in (port.Misconfigured("x"), port.NotFound("x")):
+        with pytest.raises(port.CloudError), order_sent():
+            raise error
+        assert refusal(error, Sent.NO).sent is None
 
 
 def test_user_data_is_never_shown():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,16 +126,27 @@ def test_nor_is_one_of_a_clock_that_was_years_ahead():
     assert asks(lifecycle.advance(seen(infra(about={"annotations": {names.FAULTS: note}})), NOW))
 
 
-def test_a_secret_without_bootstrap_data_is_looked_at_again_soon_and_said():
-    one = infra()
-    for _ in range(9):
-        step = lifecycle.unbooted(seen(one), "boot", NOW)
-        assert step.again == lifecycle.RETRY_SECONDS
+def test_a_secret_without_bootstrap_data_is_looked_at_again_later_each_time_up_to_a_minute_and_said():
+    one, now, waits = infra(), NOW, []
+    for _ in range(8):
+        step = lifecycle.unbooted(seen(one), "boot", now)
+        waits.append(step.again)
+        now += step.again or 0.0
         assert [said.reason for said in step.effects if isinstance(said, Say)] == ["FailedCreate"]
         one = next((each.after for each in step.effects if isinstance(each, SaveInfra)), one)
+    assert waits == [5.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0]
     told = found(one.conditions, names.INSTANCE_READY)
     assert told is not None
     assert told.message == "Secret boot has no bootstrap data"
+
+
+def test_only_a_secret_that_was_missing_and_nothing_else_is_waited_for_without_asking_the_cloud():
+    one = written(lifecycle.unbooted(seen(infra()), "boot", NOW))
+    assert lifecycle.awaited_secret(seen(one)) == "boot"
+    assert lifecycle.awaited_secret(seen(one, machine=machine(secret="other"))) == ""
+    assert lifecycle.awaited_secret(seen(one, machine=None)) == lifecycle.awaited_secret(seen(infra())) == ""
+    assert lifecycle.awaited_secret(seen(replace(one, provider_id=ID))) == ""
+    assert lifecycle.awaited_secret(seen(written(lifecycle.ordering(one, NOW)))) == "", "an instance may show"
 
 
 def test_R10_no_wait_is_so_long_that_an_order_is_forgotten_meanwhile():

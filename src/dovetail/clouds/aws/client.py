@@ -69,7 +69,7 @@ class Aws:
     async def ask(self, call: Call, **request: Any) -> Answer:
         """Make a call, again if need be, and return its answer before the call's time is over."""
         end = self._pace.now() + call.seconds
-        attempt = 0
+        attempt, unheard = 0, False
         while True:
             attempt += 1
             try:
@@ -79,6 +79,10 @@ class Aws:
                 late = self._pace.now() + wait >= end
                 if attempt >= self._access.attempts or late or not _again(call, failed):
                     raise
+                unheard = unheard or isinstance(failed, Unavailable)
+            except CloudError as refused:
+                refused.unheard = unheard
+                raise
             self._watch.waited(call, wait)
             await self._pace.sleep(wait)
 

@@ -252,6 +252,9 @@ class MachineHands:
         return held.value if held is not None and held.uid == infra.meta.uid else infra
 
     async def _look(self, cloud: Machines, seen: lifecycle.Seen) -> Step:
+        secret = lifecycle.awaited_secret(seen)
+        if secret and await self._user_data(seen.infra.meta.namespace, secret) is None:
+            return lifecycle.unbooted(seen, secret, self.now())
         try:
             answer: Found | Missing = await cloud.find(self.sought(seen.infra, seen.machine))
         except NotFound:

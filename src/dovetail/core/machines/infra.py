@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from dovetail.core import timestamps
+from dovetail.core import conditions, timestamps
 from dovetail.core.conditions import Condition, Status, without
 from dovetail.core.effects import Ref, Say
 from dovetail.core.errors import BadInput
@@ -53,6 +53,8 @@ FIRST_WAIT_SECONDS: Final = 30.0
 #: A fault that passes is tried again after this long, then after twice as long, and so on to the most.
 RETRY_SECONDS: Final = 5.0
 LONGEST_RETRY_SECONDS: Final = 300.0
+#: A Secret that is not there is looked for again after as long as it was waited for, and this long at the most.
+LONGEST_UNBOOTED_SECONDS: Final = 60.0
 #: A cloud that could not be asked about an instance that is there, or is to go, is asked again after this long.
 UNASKED_SECONDS: Final = 10.0
 #: No wait is longer, so that no order is forgotten meanwhile; what is on record as longer was written by a clock that
@@ -233,12 +235,30 @@ def refused(seen: Seen, refusal: Refusal, now: float) -> Step:
 
 
 def unbooted(seen: Seen, secret: str, now: float) -> Step:
-    """There is nothing to start it with. That is no fault of the cloud's and costs it little: a Secret that comes late
-    is not kept waiting for."""
+    """There is nothing to start it with. That is no fault of the cloud's: it is not asked again before there is
+    (`awaited_secret`), and a Secret that comes late is soon found."""
+    why = _unbooted(secret)
+    told = Say(_ref(seen.infra), "FailedCreate", why.message, warning=True, dedupe=(seen.infra.meta.uid, why.message))
+    known = _instance(seen.infra, why, now)
+    held = conditions.found(known.conditions, names.INSTANCE_READY)
+    waited = now - held.since if held is not None else 0.0
+    wait = min(max(waited, RETRY_SECONDS), LONGEST_UNBOOTED_SECONDS)
+    return Step((*_saved(seen.infra, known).effects, told), wait)
+
+
+def awaited_secret(seen: Seen) -> str:
+    """The Secret that was found to be missing the last time, while nothing was ordered: until it is there the cloud has
+    nothing to tell. "" where that is not so."""
+    secret = seen.machine.secret if seen.machine is not None else ""
+    held = conditions.found(seen.infra.conditions, names.INSTANCE_READY)
+    if not secret or held is None or seen.infra.provider_id or _order(seen.infra) is not None:
+        return ""
+    return secret if held.message == _unbooted(secret).message else ""
+
+
+def _unbooted(secret: str) -> Condition:
     message = f"Secret {secret} has no bootstrap data"
-    why = Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", message)
-    told = Say(_ref(seen.infra), "FailedCreate", message, warning=True, dedupe=(seen.infra.meta.uid, message))
-    return Step((*_saved(seen.infra, _instance(seen.infra, why, now)).effects, told), RETRY_SECONDS)
+    return Condition(names.INSTANCE_READY, Status.FALSE, "InstanceProvisionFailed", message)
 
 
 def unanswered(infra: InfraMachine, refusal: Refusal, now: float) -> Step:

@@ -8,7 +8,7 @@ another request, as it does when bootstrap data was renewed in between, the inst
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -28,7 +28,17 @@ from dovetail.clouds.aws.machines.looking import BY_CLIENT_TOKEN, BY_ID, BY_TOKE
 from dovetail.clouds.aws.machines.places import Places
 from dovetail.clouds.aws.nodeclass.memory import Memory
 from dovetail.clouds.aws.opening import region_of, tried
-from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, UserData, unrecorded
+from dovetail.clouds.machines import (
+    Lost,
+    Ordering,
+    Sought,
+    Underway,
+    Unmarked,
+    UserData,
+    order_sent,
+    removed,
+    unrecorded,
+)
 from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Unavailable
 from dovetail.core.errors import BadField, BadInput
 from dovetail.core.machines.infra_objects import Found, Purchase, Sent, State
@@ -39,6 +49,7 @@ _RUN: Final = replace(calls.RUN_INSTANCES, repeat=True)
 _NEVER: Final = "Unsupported"
 #: EC2 remembers a token longer than the instance it was used for (R10).
 _TERMINATED: Final = "IdempotentInstanceTerminated"
+_OVER: Final = (State.GOING, State.GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +114,15 @@ class Ec2Machines:
     async def _made_before(self, purchase: Purchase, refused: CloudError) -> Found:
         """The instance a token was used for, if that is why EC2 refuses; raises what the refusal means otherwise."""
         if isinstance(refused, NotFound) or code_of(refused) == _NEVER:
-            raise _misconfigured(str(refused), refused.reason) from refused
+            problem = _misconfigured(str(refused), refused.reason)
+            problem.unheard = refused.unheard
+            raise problem from refused
         code = code_of(refused)
         if code not in (TOKEN_MISMATCH, _TERMINATED):
             raise refused
         try:
-            return states.found(await self._looks.by(BY_CLIENT_TOKEN, purchase.token))
+            with order_sent():
+                return states.found(await self._looks.by(BY_CLIENT_TOKEN, purchase.token))
         except NotFound:
             pass
         if code == _TERMINATED:
@@ -130,12 +144,12 @@ class Ec2Machines:
         self._young.begin()
         try:
             return await self._seen(sought)
-        except NotFound:
+        except (NotFound, Unmarked) as problem:
             young = self._young.of(sought)
             if young is not None:
                 return young
             # Without an id the order follows, and its token finds the instance.
-            if sought.provider_id and not self._young.is_certain:
+            if isinstance(problem, NotFound) and sought.provider_id and not self._young.is_certain:
                 raise _unsure(sought.provider_id) from None
             raise
 
@@ -143,9 +157,13 @@ class Ec2Machines:
         if not sought.provider_id:
             return states.found(await self._looks.by(BY_TOKEN, sought.token))
         wire = await self._looks.by(BY_ID, id_of(sought.provider_id))
-        if not _is_its(wire, sought):
+        held, found = tags.read(wire.get("Tags")), states.found(wire)
+        if _is_its(held, sought):
+            return found
+        # EC2 takes the tags off what it has terminated.
+        if found.state in _OVER or marks.is_others(held, sought.cluster):
             raise NotFound(f"{sought.provider_id} is no instance of cluster {sought.cluster}")
-        return states.found(wire)
+        raise Unmarked(sought, f"the tag {marks.owner(sought.cluster)}={marks.OWNED}" if sought.cluster else None)
 
     async def instances(self, cluster: str) -> tuple[Found, ...]:
         self._young.begin()
@@ -165,6 +183,9 @@ class Ec2Machines:
     # ---- removing
 
     async def delete(self, sought: Sought) -> None:
+        await removed(self._remove, sought)
+
+    async def _remove(self, sought: Sought) -> None:
         held = await self._removable(sought)
         if held.state is State.GONE:
             raise NotFound(f"{held.provider_id} is gone")
@@ -188,11 +209,10 @@ class Ec2Machines:
         return await self.find(replace(sought, provider_id=""))
 
 
-def _is_its(wire: looking.Wire, sought: Sought) -> bool:
+def _is_its(held: Mapping[str, str], sought: Sought) -> bool:
     """Whether an instance is the object's: an id is only what somebody wrote. The token of an object that was moved or
     restored differs, since its uid does; its name, namespace and cluster do not. One without a token another provider
     made."""
-    held = tags.read(wire.get("Tags"))
     token = held.get(marks.TOKEN)
     owned = bool(sought.cluster) and held.get(marks.owner(sought.cluster)) == marks.OWNED
     moved = (held.get(tags.NAME), marks.namespace_in(held)) == (sought.name, sought.namespace)

@@ -34,6 +34,14 @@ def kubernetes(cluster: str) -> str:
     return f"kubernetes.io/cluster/{cluster}"
 
 
+def is_others(held: Mapping[str, str], cluster: str) -> bool:
+    """Whether it was made for some object, or is owned by another cluster."""
+    own = (owner(cluster), kubernetes(cluster))
+    prefixes = (owner(""), kubernetes(""))
+    owned = (key for key, value in held.items() if key.startswith(prefixes) and value == OWNED)
+    return TOKEN in held or any(key not in own for key in owned)
+
+
 def namespace_in(held: Mapping[str, str]) -> str:
     """The namespace of the object an instance was made for, as its tags say."""
     return held.get(MACHINE, "").rpartition("/")[0]

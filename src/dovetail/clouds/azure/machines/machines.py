@@ -31,7 +31,7 @@ from dovetail.clouds.azure.machines.leftovers import Leftovers
 from dovetail.clouds.azure.machines.places import Clusters, Place
 from dovetail.clouds.azure.machines.wishes import wish
 from dovetail.clouds.azure.resources import ADDRESS, DISK, EVERY, INTERFACE, PARTS, VIRTUAL_MACHINE, Resource
-from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, Undone, UserData, unrecorded
+from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, Undone, Unmarked, UserData, removed, unrecorded
 from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Throttled, Unavailable
 from dovetail.core.machines.infra_objects import Found, Purchase, Sent, State
 from dovetail.core.machines.objects import Address
@@ -187,13 +187,17 @@ class AzureMachines:
     async def _held(self, sought: Sought, where: Lies) -> Wire:
         """The virtual machine. Azure calls machines by their names, so one that has ours may be another's."""
         found = await self._azure.get(VIRTUAL_MACHINE, where.group, where.name)
-        token, owned = tags.token_in(found.get("tags")), tags.is_owned(found.get("tags"), sought.cluster)
+        held = found.get("tags")
+        token, owned = tags.token_in(held), tags.is_owned(held, sought.cluster)
         # An id is only what somebody wrote. One without a token was made by another provider, for this cluster. An
         # object that was moved or restored has another uid, and so another token, but its name and namespace still.
-        moved = (where.name, tags.namespace_in(found.get("tags"))) == (sought.name, sought.namespace)
-        if token != sought.token and not (sought.provider_id and owned and (not token or moved)):
-            raise NotFound(f"virtual machine {where.name} in resource group {where.group} is somebody else's")
-        return found
+        moved = (where.name, tags.namespace_in(held)) == (sought.name, sought.namespace)
+        if token == sought.token or (sought.provider_id and owned and (not token or moved)):
+            return found
+        if sought.provider_id and not tags.is_others(held, sought.cluster):
+            mark = f"the tag {tags.cluster_tag(sought.cluster)}={tags.OWNED}"
+            raise Unmarked(sought, mark if sought.cluster else None)
+        raise NotFound(f"virtual machine {where.name} in resource group {where.group} is somebody else's")
 
     async def _where(self, sought: Sought) -> Lies:
         if sought.provider_id:
@@ -239,6 +243,9 @@ class AzureMachines:
     # -------------------------------------------------------------------------------------------- removing
 
     async def delete(self, sought: Sought) -> None:
+        await removed(self._removed, sought)
+
+    async def _removed(self, sought: Sought) -> None:
         """An id is only what somebody wrote: one that is none of ours, or of nothing, must not keep what was made from
         being removed. That is known by its name and its token."""
         id_, subscription = sought.provider_id, self._azure.subscription

@@ -53,6 +53,12 @@ def is_of(tags: Mapping[str, str] | None, cluster: str) -> bool:
     return bool(token_in(tags)) and is_owned(tags, cluster)
 
 
+def is_others(tags: Mapping[str, str] | None, cluster: str) -> bool:
+    """Whether it was made for some object, or is owned by another cluster."""
+    owned = {name for name, value in (tags or {}).items() if name.startswith(cluster_tag("")) and value == OWNED}
+    return bool(token_in(tags) or owned - {cluster_tag(cluster)})
+
+
 def is_owned(tags: Mapping[str, str] | None, cluster: str) -> bool:
     """Whether it is this cluster's, whoever made it."""
     return (tags or {}).get(cluster_tag(cluster)) == OWNED

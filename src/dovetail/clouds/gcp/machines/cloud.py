@@ -28,7 +28,17 @@ from dovetail.clouds.gcp.machines.answers import Disk, Instance, Operation, last
 from dovetail.clouds.gcp.machines.homes import Clusters, nowhere
 from dovetail.clouds.gcp.machines.ownership import Place
 from dovetail.clouds.gcp.machines.reporting import UNSETTLED, found
-from dovetail.clouds.machines import Lost, Ordering, Sought, Underway, Undone, UserData, unrecorded
+from dovetail.clouds.machines import (
+    Lost,
+    Ordering,
+    Sought,
+    Underway,
+    Undone,
+    UserData,
+    order_sent,
+    removed,
+    unrecorded,
+)
 from dovetail.clouds.port import CloudError, Misconfigured, NotFound, Throttled, Unavailable
 from dovetail.core.errors import BadInput, BadValue
 from dovetail.core.machines.infra_objects import Found, Purchase, Sent
@@ -74,7 +84,8 @@ class GcpMachines:
             raise
         self._again.pop(purchase.token, None)
         try:
-            return found(self._gcp.project, await self._adopted(purchase))
+            with order_sent():
+                return found(self._gcp.project, await self._adopted(purchase))
         except NotFound:
             raise self._not_there(purchase, made) from None
 
@@ -122,7 +133,8 @@ class GcpMachines:
             if operation.is_done:
                 break
             await asyncio.sleep(POLL_SECONDS)
-            operation = await self._operation(purchase.zone, operation.name)
+            with order_sent():
+                operation = await self._operation(purchase.zone, operation.name)
         if not self._is_over(purchase, operation):
             raise _at_it(purchase)
         return operation
@@ -200,7 +212,11 @@ class GcpMachines:
             one = read(Instance, await self._gcp.get_instance(place.zone, place.name))
         except NotFound:
             return ()
-        return (one,) if ownership.is_of(one, sought) else ()
+        if ownership.is_of(one, sought):
+            return (one,)
+        if not ownership.is_others(one, sought):
+            raise ownership.unmarked(sought)
+        return ()
 
     def _elsewhere(self, sought: Sought) -> Misconfigured:
         """Whether there is something under such an id nobody here can tell."""
@@ -209,6 +225,9 @@ class GcpMachines:
     # ---- removing
 
     async def delete(self, sought: Sought) -> None:
+        await removed(self._removed, sought)
+
+    async def _removed(self, sought: Sought) -> None:
         """An id is only what somebody wrote: one that is none of ours, or of nothing, must not keep what was made from
         being removed. That is known by its token, and while it is under way by its name."""
         place, own = ownership.place_of(sought.provider_id), replace(sought, provider_id="")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.clouds.gcp.machines.answers import Instance
-from dovetail.clouds.machines import Sought
+from dovetail.clouds.machines import Sought, Unmarked
 from dovetail.core.errors import BadValue
 from dovetail.core.machines.infra_objects import Purchase
 
@@ -98,6 +98,17 @@ def is_of(one: Instance, sought: Sought) -> bool:
     owned = cluster is not None and one.labels.get(cluster) == OWNED
     moved = (one.name, one.labels.get(NAMESPACE, "")) == (sought.name, sought.namespace)
     return token == label_of(sought.token) or (owned and (token is None or moved))
+
+
+def is_others(one: Instance, sought: Sought) -> bool:
+    """Whether it was made for some object, or is owned by another cluster."""
+    clusters = {key for key, value in one.labels.items() if key.startswith(_CLUSTER) and value == OWNED}
+    return TOKEN in one.labels or bool(clusters - {cluster_label(sought.cluster)})
+
+
+def unmarked(sought: Sought) -> Unmarked:
+    key = cluster_label(sought.cluster)
+    return Unmarked(sought, f"the label {key}={OWNED}" if key is not None else None)
 
 
 def made_for(token: str) -> str:
