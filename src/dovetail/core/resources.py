@@ -136,6 +136,15 @@ def largest_of(some: Iterable[Resources]) -> dict[str, int]:
     return found
 
 
+def columns_of(some: Iterable[Resources]) -> dict[str, list[int]]:
+    """By name, how much of it each of these has, one after the other."""
+    rows = [one._amounts for one in some]
+    names: set[str] = set()
+    for row in rows:
+        names.update(row)
+    return {name: [row.get(name, 0) for row in rows] for name in sorted(names)}
+
+
 def parse(wire: object, *path: str, allow_negative: bool = False) -> Resources:
     """Read a Kubernetes resource list; an error names the resource that is wrong."""
     if wire is None:

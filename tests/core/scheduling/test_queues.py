@@ -55,3 +55,10 @@ def test_of_equal_size_who_needs_a_node_without_its_like_comes_first() -> None:
 @given(st.sets(st.integers(0, 3000)))
 def test_a_set_of_any_length_is_read_back_in_order(numbers: set[int]) -> None:
     assert list(bits(mask_of(numbers, 3001))) == sorted(numbers)
+
+
+@given(st.integers(0, 3000).flatmap(lambda size: st.tuples(st.just(size), st.sets(st.integers(0, size)))))
+def test_sets_that_are_full_and_sets_that_are_not_are_made_alike(given_: tuple[int, set[int]]) -> None:
+    size, numbers = given_
+    for shuffled in (list(numbers), list(numbers) * 2, list(range(size + 1))):
+        assert mask_of(shuffled, size + 1) == sum(1 << one for one in {*shuffled})

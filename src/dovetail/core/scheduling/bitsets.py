@@ -8,6 +8,9 @@ from typing import Final
 #: A long set is read a window at a time, so that taking a bit out of it does not copy all of it.
 _WINDOW: Final = 512
 _WINDOW_MASK: Final = (1 << _WINDOW) - 1
+#: One bit in so many makes a set dense: writing it as digits, all of which are read, is then the quicker way.
+_DENSE: Final = 16
+_ONE: Final = ord("1")
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -28,6 +31,12 @@ def bits(mask: int) -> Iterator[int]:
 
 def mask_of(numbers: Iterable[int], size: int) -> int:
     """The set of these bits, built in one go: adding them one by one would copy the set each time."""
+    if isinstance(numbers, list) and len(numbers) * _DENSE > size:
+        digits = bytearray(b"0") * (size + 1)
+        for number in numbers:
+            digits[number] = _ONE
+        digits.reverse()
+        return int(digits, 2)
     packed = bytearray(size // 8 + 1)
     for number in numbers:
         packed[number >> 3] |= 1 << (number & 7)

@@ -13,7 +13,7 @@ from dovetail.core import labels
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, HostPort, Pod, PodState, Shape
 from dovetail.core.requirements import Requirement, Requirements
-from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.resources import NOTHING, Resources, columns_of
 from dovetail.core.scheduling.bitsets import bits, mask_of
 from dovetail.core.scheduling.groups import NodeFilter
 from dovetail.core.taints import PREFER_NO_SCHEDULE_TOLERATED, Taint, Toleration, untolerated
@@ -29,7 +29,7 @@ class NodeTable:
         "_by_label",
         "_by_taints",
         "_room",
-        "_with_key",
+        "_spellings",
         "attached",
         "bound",
         "everyone",
@@ -46,8 +46,9 @@ class NodeTable:
         self.numbers: dict[str, int] = {node.name: number for number, node in enumerate(self.nodes)}
         self.everyone = (1 << len(self.nodes)) - 1
         self.open = self.everyone
+        #: How each key is written by some node or other; what it says of which node is looked up when somebody asks.
+        self._spellings: dict[str, list[str]] = {}
         self._by_label: dict[str, dict[str, int]] = {}
-        self._with_key: dict[str, int] = {}
         self._by_taints: dict[tuple[Taint, ...], int] = {}
         self._admitting: dict[Requirement, int] = {}
         self._enter()
@@ -58,7 +59,7 @@ class NodeTable:
         self.ports: dict[int, list[HostPort]] = {}
         self.attached: dict[int, dict[str, set[str]]] = {}
         #: By resource, how much of it every node has left.
-        self._room: dict[str, list[int]] = {}
+        self._room: dict[str, list[int]] = columns_of(node.allocatable for node in self.nodes)
         self._make_room(pods, daemons)
         #: Nodes that hold more than they should; they take nobody.
         self.overdrawn = 0
@@ -97,7 +98,7 @@ class NodeTable:
         """One that shares everything."""
         other = NodeTable((), (), ())
         other.nodes, other.numbers, other.everyone, other.open = self.nodes, self.numbers, self.everyone, self.open
-        other._by_label, other._with_key, other._by_taints = self._by_label, self._with_key, self._by_taints
+        other._by_label, other._spellings, other._by_taints = self._by_label, self._spellings, self._by_taints
         other._admitting, other._room, other.overdrawn = self._admitting, self._room, self.overdrawn
         other.bound, other.moving, other.ports, other.attached = self.bound, self.moving, self.ports, self.attached
         return other
@@ -132,41 +133,24 @@ class NodeTable:
         return same
 
     def _enter(self) -> None:
-        """Sets of nodes by label value and by taints; the hostname, of which each has its own, is not indexed."""
-        by_label: dict[str, defaultdict[str, list[int]]] = {}
-        by_spelling: dict[str, defaultdict[str, list[int]]] = {}
+        """Sets of nodes by taints, and which labels there are."""
         by_taints: dict[tuple[Taint, ...], list[int]] = {}
+        spelled: set[str] = set()
         for number, node in enumerate(self.nodes):
-            for raw, value in node.labels.items():
-                if raw == labels.HOSTNAME:
-                    continue
-                values = by_spelling.get(raw)
-                if values is None:
-                    values = by_spelling[raw] = by_label.setdefault(labels.canonical(raw), defaultdict(list))
-                values[value].append(number)
+            spelled.update(node.labels)
             by_taints.setdefault(node.effective_taints, []).append(number)
             if node.leaving:
                 self.open &= ~(1 << number)
-        by_label.pop(labels.HOSTNAME, None)
+        for raw in sorted(spelled):
+            self._spellings.setdefault(labels.canonical(raw), []).append(raw)
         size = len(self.nodes)
-        for key, values in by_label.items():
-            masks = self._by_label[key] = {value: mask_of(numbers, size) for value, numbers in values.items()}
-            for mask in masks.values():
-                self._with_key[key] = self._with_key.get(key, 0) | mask
         self._by_taints = {taints: mask_of(numbers, size) for taints, numbers in by_taints.items()}
 
     def _make_room(self, pods: Sequence[Pod], daemons: Sequence[DaemonSet]) -> None:
-        """What nodes have, less what pods on them take and what daemons will take."""
+        """Take off what pods on the nodes take and what daemons will take."""
         by_daemons: dict[int, Resources] = {}
         known: dict[int, _Resident] = {}
         distinct: dict[Shape, _Resident] = {}
-        room = self._room
-        for number, node in enumerate(self.nodes):
-            for name, amount in node.allocatable.items():
-                column = room.get(name)
-                if column is None:
-                    column = self._column(name)
-                column[number] = amount
         for pod in pods:
             number = self.numbers.get(pod.node, -1) if pod.node is not None else -1
             if number < 0 or not pod.takes_room:
@@ -250,11 +234,17 @@ class NodeTable:
             return mask_of(
                 (number for number, node in enumerate(self.nodes) if one.admits(node.hostname)), len(self.nodes)
             )
-        found = self.everyone & ~self._with_key.get(one.key, 0) if one.absent else 0
-        for value, nodes in self._by_label.get(one.key, {}).items():
+        found = self._without(one.key) if one.absent else 0
+        for value, nodes in self.domains(one.key).items():
             if one.admits(value):
                 found |= nodes
         return found
+
+    def _without(self, key: str) -> int:
+        """The nodes that do not have a label."""
+        spelled = self._spellings.get(key, ())
+        have = (number for number, node in enumerate(self.nodes) if any(raw in node.labels for raw in spelled))
+        return self.everyone & ~mask_of(have, len(self.nodes)) if spelled else self.everyone
 
     def tolerated(self, tolerations: tuple[Toleration, ...]) -> int:
         """The nodes none of whose taints keeps a pod with these tolerations away."""
@@ -274,8 +264,18 @@ class NodeTable:
         return found & self.tolerated(chosen.tolerations) if chosen.tolerations is not None else found
 
     def domains(self, key: str) -> Mapping[str, int]:
-        """The nodes of every value of a label."""
-        return self._by_label.get(key, {})
+        """The nodes of every value of a label; of the hostname, of which each has its own, none."""
+        found = self._by_label.get(key)
+        if found is None:
+            numbers: defaultdict[str, list[int]] = defaultdict(list)
+            for raw in self._spellings.get(key, ()) if key != labels.HOSTNAME else ():
+                for number, node in enumerate(self.nodes):
+                    value = node.labels.get(raw)
+                    if value is not None:
+                        numbers[value].append(number)
+            size = len(self.nodes)
+            found = self._by_label[key] = {value: mask_of(each, size) for value, each in numbers.items()}
+        return found
 
     def value(self, number: int, key: str) -> str | None:
         node = self.nodes[number]
