@@ -88,8 +88,17 @@ def test_R23_awss_way_to_bid_on_gcp(lint: Any, options: dict[str, Any]):
     assert found == [("DV016", "spec.template.spec.spotMarketOptions")]
 
 
+GCP_BIDS: tuple[tuple[str, Any], ...] = (
+    ("maxPrice", ""),
+    ("maxPrice", 0.05),
+    ("spotMarketOptions", {}),
+    ("marketType", "Spot"),
+    ("spotVMOptions", {"maxPrice": "1"}),
+)
+
+
 def test_R23_lint_and_the_api_server_say_the_same_of_a_price_on_gcp(dovetail: Any, tmp_path: Any):
-    for name, written in (("maxPrice", ""), ("maxPrice", 0.05), ("spotMarketOptions", {})):
+    for name, written in GCP_BIDS:
         spec = {"instanceType": "n2-standard-4", name: written}
         (tmp_path / "w.yaml").write_text(yaml.safe_dump(thing("GCPMachine", "v1beta1", spec)))
         found = json.loads(dovetail("lint", "-f", "w.yaml", "-o", "json").out)

@@ -96,7 +96,7 @@ OPTIONS: Final = (
         switch,
         "aws: the VPC's plugin gives nodes blocks of addresses, so that more pods fit (false)",
     ),
-    Option("isolated-vpc", "ISOLATED_VPC", switch, "aws: IAM and Pricing service out of reach: ask neither (false)"),
+    Option("isolated-vpc", "ISOLATED_VPC", switch, "aws: the Pricing service is out of reach, IAM maybe (false)"),
     Option("disable-dry-run", "DISABLE_DRY_RUN", switch, "aws: do not try node classes with dry runs (false)"),
     Option(
         "enable-zonal-shift",

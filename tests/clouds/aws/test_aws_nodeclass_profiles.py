@@ -102,7 +102,7 @@ def test_a_peers_profile_with_the_role_is_kept(aws_server: AwsServer, aws_accoun
     sat(aws_server, scenario)
 
 
-def test_where_IAM_may_be_out_of_reach_only_classes_with_a_role_ask_it(
+def test_where_IAM_may_be_out_of_reach_only_classes_with_a_role_need_it(
     aws_server: AwsServer, aws_account: Account
 ) -> None:
     plain = node_class(aws_account, role=None, instanceProfile="theirs")
@@ -111,8 +111,12 @@ def test_where_IAM_may_be_out_of_reach_only_classes_with_a_role_ask_it(
         await desk.look(plain)
         aws_server.world.forward(3601)
         await desk.resolver.sweep(())
-        await desk.resolver.release(desk.ref(), desk.objects["default"])
         assert not {one.name for one in calls.EVERY if one.service == "iam"} & set(desk.counts.calls)
+        aws_server.world.fail_always("ListInstanceProfiles", Refuse())
+        await desk.resolver.release(desk.ref(), desk.objects["default"])
+        with pytest.raises(CloudError):
+            await desk.resolver.release(desk.ref(), node_class(aws_account))
+        aws_server.world.fail_always("ListInstanceProfiles", None)
         await desk.look(node_class(aws_account))
         assert profiles()
         await desk.resolver.release(desk.ref(), desk.objects["default"])

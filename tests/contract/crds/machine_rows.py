@@ -122,6 +122,9 @@ def _gcp(table: Table, at: str) -> None:
         for options in ({}, {"maxPrice": "0.05"}):
             said = f"R23: AWS's way to bid, {options}, {beside}"
             table.refuses(said, beside | {market: options}, market, "GCP has one price")
+        theirs, kind = field("spotVMOptions"), field("marketType")
+        table.refuses(f"R23: Azure's way to bid, {beside}", beside | {theirs: {}}, theirs, "GCP has one price")
+        table.refuses(f"R23: AWS's other way, {beside}", beside | {kind: "Spot"}, kind, "a field of AWS's")
     table.refuses("R23: a price that is a fraction", {price: 0.05}, price, TYPE)
     table.accepts("R23: nothing said of a price", {}, {price: GONE, market: GONE})
     enumerated(table, field("provisioningModel"), ("Standard", "Spot"))

@@ -36,12 +36,16 @@ _RULES: Final = (
         "instanceTerminationAction needs provisioningModel Spot beside it; a preemptible machine is always stopped",
     ),
 )
-#: What is said to whoever names a price, by the field it was written in; of `maxPrice` the planner says the same.
+#: What is said to whoever names a price or asks for spot in another cloud's words, by the field it was written in; of
+#: `maxPrice` the planner says the same.
 NO_BIDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "maxPrice": "maxPrice cannot be given: GCP has one price for machines that may be taken away; leave it out",
         "spotMarketOptions": "spotMarketOptions cannot be given: GCP has one price for machines that may be taken "
         "away; write provisioningModel: Spot",
+        "marketType": "marketType cannot be given: it is a field of AWS's; write provisioningModel: Spot",
+        "spotVMOptions": "spotVMOptions cannot be given: it is a field of Azure's, and GCP has one price for machines "
+        "that may be taken away; write provisioningModel: Spot",
     }
 )
 
@@ -94,6 +98,10 @@ class GcpMachineSpec(Wire, frozen=True):
     spot_market_options: Annotated[
         Open | None, _refused("spotMarketOptions"), "Cannot be given: GCP says provisioningModel, and has one price."
     ] = None
+    market_type: Annotated[str | None, _refused("marketType"), "Cannot be given: GCP says provisioningModel."] = None
+    spot_vm_options: Annotated[
+        Open | None, _refused("spotVMOptions"), "Cannot be given: GCP says provisioningModel, and has one price."
+    ] = msgspec.field(default=None, name="spotVMOptions")
     max_run_duration: Annotated[Duration | None, "How long the machine may run at most."] = None
     on_host_maintenance: Annotated[
         str | None, Limits(enum=("Migrate", "Terminate")), "What becomes of it when its host is worked on."

@@ -62,8 +62,8 @@ Wire = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a resolver works with. `probes` off leaves out the dry runs (`disable-dry-run`); `read_only` makes nothing,
-    for a controller that only shows what it would do. `isolated`: IAM may be out of reach, and is asked only by classes
-    that name a role. `reserved` off: reservations are nobody's business here, and machines run in open ones as EC2
+    for a controller that only shows what it would do. `isolated`: IAM may be out of reach, and only classes that name a
+    role need it. `reserved` off: reservations are nobody's business here, and machines run in open ones as EC2
     likes. `name_server` says the cluster's at any time, "" for none."""
 
     aws: Aws
@@ -197,8 +197,11 @@ class Resolver:
     async def release(self, ref: NodeClassRef, wire: Mapping[str, object]) -> None:
         if self._kit.read_only:
             return
-        if not self._kit.isolated or _spec_of(wire).get("role"):
+        try:
             await self._profiles.remove(Owner(ref.name, statuses.uid(wire), statuses.profile_in(wire)))
+        except CloudError:
+            if not self._kit.isolated or _spec_of(wire).get("role"):
+                raise  # else it may never have had one, and IAM may never answer
         await self._kit.templates.remove_class(ref.name)
         self.forget(ref)
 
