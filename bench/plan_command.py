@@ -17,6 +17,13 @@ PODS: Final = 1_000
 _TYPED: Final = (sys.executable, "-m", "dovetail.main", "plan", "--cloud", "aws", "--output", "json", "-f")
 
 
+class _Plain(yaml.SafeDumper):
+    """Writes what kubectl and people write, who say a thing again: no anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def seconds(form: str, repeats: int = 5) -> float:
     """The middle of some runs, by the clock. The first, which compiles our own modules, is not counted."""
     path = _file(form)
@@ -37,7 +44,7 @@ def _file(form: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         objects = [_pool(), *(_pod(number) for number in range(PODS))]
         if form == "yaml":
-            path.write_text(yaml.safe_dump_all(objects))
+            path.write_text(yaml.dump_all(objects, Dumper=_Plain))
         else:
             path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return path

@@ -54,6 +54,34 @@ LINES = (
     "1: 2",
     "true: 1",
     "s : 1",
+    "metadata:",
+    "metadata: # why",
+    "  name: web-0",
+    "  name: web-1",
+    "  yes: no",
+    "  Null: word",
+    "  state: off",
+    "  labels:",
+    "    app: web",
+    "  - {a: 1}",
+    "  -",
+    '  t: "open',
+    '  close"',
+    "  u: |",
+    "    name: in text",
+    "  v: [1,",
+    "  2]",
+    "  w: word # why",
+    "  x: word:",
+    "  # name: no",
+    " y: 1",
+    "   z: 1",
+    "  ? aa",
+    "  <<: {name: merged}",
+    "  bb: 0x1f",
+    "  cc: 2026-11-17",
+    "  dd: e5",
+    "  ee: .inf",
 )
 
 
@@ -82,6 +110,22 @@ def test_a_text_means_the_same_whether_it_is_cut_or_not(lines: list[str]) -> Non
 
 @pytest.mark.parametrize("text", ['a: "x\nb: y"\nc: 1', "a: {q: 1,\nb: 2}\nc: 3", "a: 1\na: 2", "a: [x,\nb: c]\nb: 1"])
 def test_what_goes_on_past_the_margin_is_no_section(text: str) -> None:
+    assert repr(by_sections(text)) == repr(whole(text))
+
+
+def test_the_words_of_a_map_are_the_text_they_are() -> None:
+    words = ("a", "e5", "x.y-z", "null", "no", "on", "true", "nan", "inf", "n", "y", "nulls", "a-", "a.")
+    text = "metadata:\n" + "".join(f"  k{number}: {word}\n" for number, word in enumerate(words))
+    assert repr(by_sections(text)) == repr(whole(text))
+    keys = "metadata:\n" + "".join(f"  {word}: a\n" for word in ("on", "Off", "NULL", "y", "nan", "True", "name"))
+    assert repr(by_sections(keys)) == repr(whole(keys))
+
+
+@given(st.lists(st.sampled_from([one for one in LINES if one.startswith(" ") or not one]), max_size=8))
+def test_a_map_means_the_same_whether_it_is_cut_or_not(lines: list[str]) -> None:
+    """Twice, so that what was parsed the first time is taken as it is the second."""
+    one = "\n".join(["kind: Pod", "metadata:", *lines, "spec: {}"])
+    text = f"{one}\n---\n{one}"
     assert repr(by_sections(text)) == repr(whole(text))
 
 

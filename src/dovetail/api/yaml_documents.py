@@ -6,7 +6,8 @@ needs no recursion, before anything is built.
 
 Parsing is slow, and a file of a thousand pods says the same spec again and again. So a document is cut into its
 *sections*, one for each key at the left margin, and what was parsed of a section's very text before is taken as it is:
-values are shared, and nobody changes one in place.
+values are shared, and nobody changes one in place. A section that was not is cut once more, into the keys two columns
+further in: of pods that are alike the names differ and little else, and a bare word needs no parser.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ _KEY: Final = re.compile(r"^([A-Za-z][A-Za-z0-9]*):(?=[ \n]|\Z)", re.MULTILINE)
 _ODD: Final = re.compile(r"^(?![ \n#]|- |-\n|\Z|[A-Za-z][A-Za-z0-9]*:(?:[ \n]|\Z))", re.MULTILINE)
 _COMMENTS: Final = re.compile(r"(?:[ ]*(?:#[^\n]*)?\n)*")
 _BARE_MARK: Final = re.compile(r"---[ ]*\n")
+#: The same within a section whose key stands alone on its line.
+_ALONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*:[ ]*\n")
+_INNER_KEY: Final = re.compile(r"^  ([A-Za-z][A-Za-z0-9]*):(?=[ \n]|\Z)", re.MULTILINE)
+_INNER_ODD: Final = re.compile(
+    r"^(?![ ]{3}|[ ]*\n|[ ]{2}(?:#|- |-\n|[A-Za-z][A-Za-z0-9]*:(?:[ \n]|\Z))|\Z)", re.MULTILINE
+)
+#: A key with a word that is text and nothing else, unless it is one of those below.
+_WORD: Final = re.compile(r"  ([A-Za-z][A-Za-z0-9]*): ([a-z][a-z0-9.-]*)\n?")
+_NO_TEXT: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null"})
 #: So many levels no parser minds.
 _SHALLOW: Final = 100
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -137,17 +147,61 @@ def _by_sections(text: str, known: dict[str, object]) -> dict[str, object] | Non
     sections = {one[1]: text[one.start() : end] for one, end in zip(keys, ends, strict=True)}
     if len(sections) < len(keys):
         return None
-    new = [name for name, section in sections.items() if section not in known]
-    if new:
-        try:
-            (value,) = _loaded("".join(sections[name] for name in new))
-        except (yaml.YAMLError, BadInput, ValueError, LookupError, AttributeError, OverflowError):
-            return None
-        if type(value) is not dict or list(value) != new:
-            return None
-        for name in new:
-            known[sections[name]] = value[name]
+    new: dict[str, str] = {}
+    for name, section in sections.items():
+        if section in known:
+            continue
+        value = _by_inner_sections(section, known)
+        if value is None:
+            new[name] = section
+        else:
+            known[section] = value
+    if not _learn(new, known):
+        return None
     return {name: known[section] for name, section in sections.items()}
+
+
+def _by_inner_sections(section: str, known: dict[str, object]) -> dict[str, object] | None:
+    """The value of a section that is a map, put together from its own sections; None where it does not look like one,
+    or is not in order."""
+    head = _ALONE.match(section)
+    if head is None or _INNER_ODD.search(section, head.end()):
+        return None
+    keys = list(_INNER_KEY.finditer(section, head.end()))
+    if not keys or keys[0].start() != head.end():
+        return None
+    ends = [*(one.start() for one in keys[1:]), len(section)]
+    parts = {one[1]: section[one.start() : end] for one, end in zip(keys, ends, strict=True)}
+    if len(parts) < len(keys):
+        return None
+    words = {name: word for name, part in parts.items() if (word := _word(part)) is not None}
+    new = {name: part for name, part in parts.items() if name not in words and part not in known}
+    if not _learn(new, known):
+        return None
+    return {name: words[name] if name in words else known[part] for name, part in parts.items()}
+
+
+def _word(part: str) -> str | None:
+    """The text a key is given, where nothing needs to be parsed for it."""
+    found = _WORD.fullmatch(part)
+    if found is None or found[2] in _NO_TEXT or found[1].lower() in _NO_TEXT:
+        return None
+    return found[2]
+
+
+def _learn(sections: dict[str, str], known: dict[str, object]) -> bool:
+    """Parse sections, all of them at once; whether they were what their keys say."""
+    if not sections:
+        return True
+    try:
+        (value,) = _loaded("".join(sections.values()))
+    except (yaml.YAMLError, BadInput, ValueError, LookupError, AttributeError, OverflowError):
+        return False
+    if type(value) is not dict or list(value) != list(sections):
+        return False
+    for name, section in sections.items():
+        known[section] = value[name]
+    return True
 
 
 def _loaded(text: str) -> Iterator[object]:
