@@ -23,7 +23,7 @@ from bench.live_cluster import OURS, PEER
 from bench.live_run import Plan, Result
 from bench.live_watch import STAGES
 from bench.live_world import Workload
-from bench.report import RESULTS, Row, from_json, lower, no_worse
+from bench.report import Row, lower, no_worse, with_kept
 
 NAME = "live"
 #: It takes a quarter of an hour, and every core.
@@ -42,15 +42,7 @@ def run() -> list[Row]:
     only = os.environ.get("LIVE_ONLY", "")
     asked = [one for one in WORKLOADS if only in ("", one.kind, str(one.pods))]
     measured = [row for workload in asked for row in rows(*_both(workload), workload)]
-    return _with_kept(measured) if only else measured
-
-
-def _with_kept(measured: list[Row]) -> list[Row]:
-    """The figures of the last run, with these in the place of those of the same name."""
-    path = RESULTS / f"{NAME}.json"
-    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
-    new = {row.row: row for row in measured}
-    return [*(new.pop(row.row, row) for row in kept), *new.values()]
+    return with_kept(NAME, measured) if only else measured
 
 
 def _both(workload: Workload) -> tuple[Result, Result | None]:

@@ -26,7 +26,7 @@ from typing import Final
 
 from bench.machines_cluster import COUNTED, LEFT_OUT, NO_OP, OWN, UPSTREAM
 from bench.machines_run import LOST, Plan, Result, measure
-from bench.report import RESULTS, Row, from_json, lower
+from bench.report import Row, lower, with_kept
 
 NAME = "machines"
 #: It takes half an hour, and every core.
@@ -61,15 +61,7 @@ def run() -> list[Row]:
     for cloud in REAL:
         if only in ("", cloud):
             measured += alone(_told(measure(Plan(OWN, cloud, count, idle=IDLE_SECONDS))))
-    return _with_kept(measured) if only else measured
-
-
-def _with_kept(measured: list[Row]) -> list[Row]:
-    """The figures of the last run, with these in the place of those of the same name."""
-    path = RESULTS / f"{NAME}.json"
-    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
-    new = {row.row: row for row in measured}
-    return [*(new.pop(row.row, row) for row in kept), *new.values()]
+    return with_kept(NAME, measured) if only else measured
 
 
 def compared(ours: Result, peer: Result) -> Iterator[Row]:

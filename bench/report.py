@@ -180,6 +180,14 @@ def from_json(text: str) -> list[Row]:
     return [Row(**entry) for entry in json.loads(text)]
 
 
+def with_kept(name: str, measured: Iterable[Row]) -> list[Row]:
+    """The figures of a benchmark's last run, with these in the place of those of the same name."""
+    path = RESULTS / f"{name}.json"
+    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
+    new = {row.row: row for row in measured}
+    return [*(new.pop(row.row, row) for row in kept), *new.values()]
+
+
 def write(name: str, rows: Sequence[Row], results: Path = RESULTS) -> Path:
     """Print the table and keep the rows in `build/bench/NAME.json`."""
     print(f"\n{name}\n\n{table(rows)}\n")

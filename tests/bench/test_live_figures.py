@@ -9,7 +9,7 @@ from bench.live_watch import STAGES, Seen
 from bench.live_world import Workload
 from bench.report import broken, lower, write
 
-from bench import bench_live, bench_live_large, live_world
+from bench import bench_live, bench_live_large, live_world, report
 
 
 def _seen() -> Seen:
@@ -88,9 +88,9 @@ def test_nodes_cost_what_the_types_file_says(monkeypatch, tmp_path):
 
 
 def test_a_part_measured_anew_keeps_the_other_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bench_live, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
     first, second = lower("500 pods: a", "s", 1.0), lower("1,000 pods: a", "s", 2.0)
-    assert bench_live._with_kept([first]) == [first]
+    assert report.with_kept(bench_live.NAME, [first]) == [first]
     write(bench_live.NAME, [first, second], tmp_path)
     faster, new = lower("500 pods: a", "s", 0.5), lower("500 pods: b", "s", 3.0)
-    assert bench_live._with_kept([faster, new]) == [faster, second, new]
+    assert report.with_kept(bench_live.NAME, [faster, new]) == [faster, second, new]
