@@ -6,7 +6,6 @@ person sees first and a pipe never sees at all.
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -43,7 +42,11 @@ class Console:
         """How wide a table may be; None where nobody looks and nothing should be dropped."""
         if self.settings.columns is not None:
             return self.settings.columns
-        return shutil.get_terminal_size().columns if self._streams.stdout.isatty() else None
+        if not self._streams.stdout.isatty():
+            return None
+        import shutil  # with all it knows of archives
+
+        return shutil.get_terminal_size().columns
 
     def read_stdin(self) -> str:
         return self._streams.stdin.read()
