@@ -8,8 +8,7 @@ on who else uses the machine; how long the loop's own thread worked at a stretch
 Calls when idle are those of a whole controller, with its lease, its queue, one class and twenty nodes, on a real
 control plane, counted for five minutes by the servers that answer them; how often types and prices are asked for is
 reckoned. The peer's column there is not measured but what its poll intervals come to for the same class and queue. Spot
-prices are looked at every fifteen minutes and not every twelve hours as the peer does: they move some three and a half
-times a day, and a stale one buys the wrong pool.
+prices are looked at every fifteen minutes and not every twelve hours as the peer does.
 """
 
 import asyncio
