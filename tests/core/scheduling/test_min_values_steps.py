@@ -44,9 +44,9 @@ def test_a_check_looks_at_no_more_families_than_are_wanted_S4_4(types: int, monk
             looks += 1
             yield one
 
-    monkeypatch.setattr(PoolIndex, "label_groups", counted)
     state = Compiled(problem).states[0].start
     assert state is not None
+    monkeypatch.setattr(PoolIndex, "label_groups", counted)
     assert flexibility.met(index, state, index.all_types, ((FAMILY, wanted),))
     assert looks == wanted
 

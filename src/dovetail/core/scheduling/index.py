@@ -14,7 +14,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import chain
+from operator import itemgetter
+from typing import Final
 
 from dovetail.core import labels
 from dovetail.core.catalog.layers import Catalog
@@ -23,7 +25,7 @@ from dovetail.core.nodepools import MinValuesPolicy, NodePool
 from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirement, Requirements
 from dovetail.core.resources import CPU, EPHEMERAL_STORAGE, GIB, MEMORY, NOTHING, Resources
-from dovetail.core.scheduling.bitsets import bits
+from dovetail.core.scheduling.bitsets import bits, mask_of
 from dovetail.core.scheduling.disks import may_grow
 from dovetail.core.scheduling.problem import Options
 from dovetail.core.scheduling.reserved import ReservedRows
@@ -49,7 +51,9 @@ class PoolIndex:
         "_by_key",
         "_daemon_ports",
         "_frontier",
+        "_keys",
         "_largest",
+        "_of_slot",
         "_rankings",
         "_rows",
         "_thresholds",
@@ -82,14 +86,17 @@ class PoolIndex:
         self.types: tuple[InstanceType, ...] = tuple(one for one in found if one.requirements.intersects(self.template))
         self.names = tuple(one.name for one in self.types)
         self.all_types = (1 << len(self.types)) - 1
-        self._by_key: dict[str, list[tuple[Requirement, int]]] = {}
+        #: Keys that types speak of, and of those that were asked for the distinct requirements on them.
+        self._keys: frozenset[str] = frozenset().union(*(one.requirements.keys() for one in self.types))
+        self._by_key: dict[str, Sequence[tuple[Requirement, int]]] = {}
         self.slots: tuple[Slot, ...] = ()
         self.reserved = ReservedRows(())
-        #: Every row that can be bought now, cheapest first, then by the name of its type: position, slot's bit, row.
-        self._rows: tuple[tuple[int, int, Offering], ...] = ()
+        #: Every row that can be bought now with its type's position, cheapest first, then by the name of its type.
+        self._rows: tuple[tuple[int, Offering], ...] = ()
+        #: For every slot the numbers of its rows, rising.
+        self._of_slot: tuple[list[int], ...] = ()
         self._rankings: dict[int, tuple[tuple[int, Offering], ...]] = {}
         self._number_offerings()
-        self._number_labels()
         self._daemon_ports: list[tuple[tuple[HostPort, ...], int]] = []
         #: What daemons take together, with the types on which they take that.
         self.daemon_sums: tuple[tuple[Resources, int], ...] = self._place_daemons(daemons)
@@ -131,19 +138,24 @@ class PoolIndex:
                     found = by_identity[id(row.requirements)] = slots.setdefault(row.requirements, [])
                 found.append((position, row))
         ordered = sorted(slots.items(), key=lambda pair: str(pair[0]))
-        self.slots = tuple(Slot(requirements, _types_of(rows)) for requirements, rows in ordered)
+        self.slots = tuple(
+            Slot(requirements, mask_of([at for at, _ in rows], len(self.types))) for requirements, rows in ordered
+        )
         self.reserved = ReservedRows(reserved)
+        # Types stand in order of name, so the position breaks ties by name.
         buyable = [
-            (position, 1 << number, row)
+            (row.order, position, number, row)
             for number, (_, rows) in enumerate(ordered)
             for position, row in rows
             if row.launchable
         ]
-        # Types stand in order of name, so the position breaks ties by name.
-        self._rows = tuple(sorted(buyable, key=lambda entry: (entry[2].order, entry[0])))
+        buyable.sort(key=itemgetter(0, 1))
+        self._rows = tuple((position, row) for _, position, _, row in buyable)
+        self._of_slot = tuple([] for _ in ordered)
         #: What each type costs at least in each zone it can be bought in, by the position of the type.
         self.cheapest_in_zone: dict[str | None, dict[int, int]] = {}
-        for position, _, row in self._rows:
+        for at, (_, position, number, row) in enumerate(buyable):
+            self._of_slot[number].append(at)
             if row.price is not None:
                 self.cheapest_in_zone.setdefault(row.zone, {}).setdefault(position, row.price.nanodollars)
 
@@ -163,25 +175,6 @@ class PoolIndex:
                     kept.append(one)
             self._frontier = kept
         return self._frontier
-
-    def _number_labels(self) -> None:
-        """Group types by what they require of a key: a key has few distinct requirements.
-
-        Parsers share equal requirements, so going by identity finds nearly all groups without comparing anything.
-        """
-        grouped: dict[str, dict[int, list[Any]]] = {}
-        for position, one in enumerate(self.types):
-            bit = 1 << position
-            for each in one.requirements:
-                by_identity = grouped.setdefault(each.key, {})
-                found = by_identity.get(id(each))
-                if found is None:
-                    by_identity[id(each)] = [each, bit]
-                else:
-                    found[1] |= bit
-        self._by_key = {
-            key: [(requirement, types) for requirement, types in found.values()] for key, found in grouped.items()
-        }
 
     def _place_daemons(self, daemons: Sequence[DaemonSet]) -> tuple[tuple[Resources, int], ...]:
         """Which daemons would run on which type: sums of their requests, each with its types."""
@@ -213,11 +206,8 @@ class PoolIndex:
         """The types whose labels meet these requirements; a key a type does not speak of does not matter."""
         mask = self.all_types
         for one in wanted:
-            known = self._by_key.get(one.key)
-            if known is None:
-                continue
             refused = 0
-            for requirement, types in known:
+            for requirement, types in self.label_groups(one.key):
                 if types & mask and not requirement.intersects(one):
                     refused |= types
             mask &= ~refused
@@ -230,15 +220,30 @@ class PoolIndex:
         found = self._rankings.get(slots)
         if found is None:
             cheapest: dict[int, Offering] = {}
-            for position, slot, row in self._rows:
-                if slot & slots and position not in cheapest:
+            for number in sorted(chain.from_iterable(self._of_slot[slot] for slot in bits(slots))):
+                position, row = self._rows[number]
+                if position not in cheapest:
                     cheapest[position] = row
             found = self._rankings[slots] = tuple(cheapest.items())
         return found
 
     def label_groups(self, key: str) -> Sequence[tuple[Requirement, int]]:
         """The distinct requirements types have on a key, each with those types."""
-        return self._by_key.get(key, ())
+        if key not in self._keys:
+            return ()
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = self._grouped(key)
+        return found
+
+    def _grouped(self, key: str) -> Sequence[tuple[Requirement, int]]:
+        """Parsers share equal requirements, so going by identity finds nearly all groups without comparing anything."""
+        by_identity: dict[int, tuple[Requirement, list[int]]] = {}
+        for position, kind in enumerate(self.types):
+            requirement = kind.requirements.get(key)
+            if requirement is not None:
+                by_identity.setdefault(id(requirement), (requirement, []))[1].append(position)
+        return [(one, mask_of(positions, len(self.types))) for one, positions in by_identity.values()]
 
     def slots_admitting(self, wanted: Requirements) -> int:
         """The slots compatible with these requirements, as bits of their positions."""
@@ -334,13 +339,6 @@ class PoolIndex:
             else:
                 high = middle
         return amounts[low]
-
-
-def _types_of(rows: Iterable[tuple[int, Offering]]) -> int:
-    found = 0
-    for position, _ in rows:
-        found |= 1 << position
-    return found
 
 
 def buying(pools: Iterable[NodePool], catalogs: Mapping[str, Catalog]) -> list[NodePool]:
