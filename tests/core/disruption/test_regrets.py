@@ -45,20 +45,20 @@ def test_as_many_are_remembered_as_the_largest_pool_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ago", "believed"), [(0, 15), (239, 15), (240, 30), (479, 30), (480, 60), (7200, 480), (14_399, 960)]
+    ("ago", "believed"), [(0, 15), (479, 15), (480, 30), (959, 30), (960, 60), (14_400, 480), (28_799, 960)]
 )
-def test_a_saving_is_counted_on_for_an_eighth_of_the_time_since_in_steps(ago: float, believed: float) -> None:
+def test_a_saving_is_counted_on_for_a_sixteenth_of_the_time_since_in_steps(ago: float, believed: float) -> None:
     seen = world(regrets=bought_back(ago))
     assert regrets.horizons(seen) == {"pool": believed}
     wakes = next_wake(seen)
     assert wakes is not None
-    assert wakes == NOW - ago + 8 * min(2 * believed, PAYBACK_SECONDS)
+    assert wakes == NOW - ago + 16 * min(2 * believed, PAYBACK_SECONDS)
     then = replace(seen, now=wakes)
     assert regrets.horizons(then).get("pool", PAYBACK_SECONDS) > believed
 
 
 def test_after_long_enough_a_pool_is_believed_again() -> None:
-    seen = world(regrets=bought_back(8 * PAYBACK_SECONDS))
+    seen = world(regrets=bought_back(16 * PAYBACK_SECONDS))
     assert regrets.horizons(seen) == {}
     assert next_wake(seen) is None
 
@@ -75,7 +75,7 @@ def test_a_shorter_payback_than_the_least_stays_what_it_is() -> None:
 def test_a_large_pool_may_buy_one_in_a_hundred() -> None:
     def of(count: int) -> World:
         nodes = [member(f"n{number}") for number in range(count)]
-        return world(*nodes, regrets=bought_back(1000, 100))
+        return world(*nodes, regrets=bought_back(2000, 100))
 
     assert regrets.horizons(of(199)) == {"pool": 15.0}
     assert regrets.horizons(of(200)) == {"pool": 120.0}, "the last but one counts"
@@ -89,7 +89,7 @@ def test_what_takes_longer_than_is_believed_is_not_done_and_says_so() -> None:
     assert refusal.code is Code.PAYBACK
     assert "pays back in 55 s, and NodePool pool bought back lately what it had given up" in refusal.text
     assert refusal.text.endswith("for now 15 s is allowed")
-    assert said(decided(smaller(), regrets=bought_back(480))) == ["replace a -> m2"]
+    assert said(decided(smaller(), regrets=bought_back(960))) == ["replace a -> m2"]
 
 
 def test_who_can_go_for_next_to_nothing_goes_all_the_same() -> None:
@@ -98,7 +98,7 @@ def test_who_can_go_for_next_to_nothing_goes_all_the_same() -> None:
 
 
 def test_choices_are_compared_by_what_is_believed() -> None:
-    (command,) = decided(smaller(), regrets=bought_back(480)).commands
+    (command,) = decided(smaller(), regrets=bought_back(960)).commands
     assert command.horizon == 60.0
     (trusted,) = decided(smaller()).commands
     assert trusted.horizon > 3600

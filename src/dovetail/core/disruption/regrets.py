@@ -6,7 +6,7 @@ less than it cost. Nobody can tell from the cluster as it is whether it will gro
 the last time is known. So it is asked of the past:
 
 - A machine that is bought for pods that wait, while what was given up in its pool has not paid back yet, is a *regret*.
-- A saving in that pool is then counted on for an eighth of the time since, not for the pool's whole payback. What pays
+- A saving in that pool is then counted on for a sixteenth of the time since, not for the pool's whole payback. What pays
   back within seconds, as giving up a node with a pod or two does, goes on soon; what takes minutes waits for hours.
 - Large pools buy all the time. So many regrets as one percent of its nodes make one.
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dovetail.core.disruption.facts import World
 
 #: Seconds without a regret, for each that a saving is counted on.
-DOUBT: Final = 8
+DOUBT: Final = 16
 #: The least that a saving is counted on. Beliefs grow by doubling, so that conclusions do not change all the time.
 LEAST_SECONDS: Final = 15.0
 #: A regret for so many nodes of a pool.
