@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,15 @@ from dovetail.cli.exits import Exit
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and say how it went; `dovetail.cli.exits` lists the codes."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
+    if argv is None:
+        try:
+            return _ran(sys.argv[1:])
+        finally:
+            gc.freeze()  # the process ends now: nobody need look through all of its memory for circles once more
+    return _ran(argv)
+
+
+def _ran(arguments: Sequence[str]) -> int:
     try:
         from dovetail.cli import program  # takes a moment, in which somebody may press Ctrl-C
 

@@ -52,6 +52,14 @@ def test_a_verb_imports_no_other_verb():
     assert "dovetail.cli.version" in ran.stdout
 
 
+def test_a_process_that_ends_leaves_its_memory_to_nobody_to_look_through():
+    code = "import gc, sys; sys.argv = ['dovetail', 'version']; from dovetail.main import main; "
+    for call, frozen in (("main()", True), ("main(['version'])", False)):
+        words = [sys.executable, "-c", f"{code}{call}; print(gc.get_freeze_count() > 0, gc.isenabled())"]
+        ran = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert ran.stdout.splitlines()[-1] == f"{frozen} True"
+
+
 def test_an_unknown_word_is_bad_input(dovetail):
     assert dovetail("catalogue").code == Exit.BAD_INPUT
     assert dovetail("catalog", "lst").code == Exit.BAD_INPUT

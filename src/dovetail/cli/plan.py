@@ -9,6 +9,7 @@ from dovetail.cli import flags, output, planned
 from dovetail.cli.console import Console
 from dovetail.cli.exits import Exit
 from dovetail.cli.planned import Planned
+from dovetail.collector import RESTING
 from dovetail.core.resources import NOTHING, Resources
 from dovetail.views import buffers, plan
 from dovetail.views.plan import Planning
@@ -41,6 +42,11 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(found: Namespace, console: Console) -> int:
+    with RESTING:
+        return _run(found, console)
+
+
+def _run(found: Namespace, console: Console) -> int:
     if found.cluster_api:
         from dovetail.cli import plan_machines  # who plans pods need not wait for it
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from dovetail import settings
 from dovetail.cli.parsing import Example, Parser, epilog
+from dovetail.collector import RESTING
 
 if TYPE_CHECKING:
     from dovetail.cli.console import Console
@@ -86,7 +87,8 @@ def chosen(arguments: Sequence[str]) -> Verb | None:
 
 
 def module_of(verb: Verb) -> VerbModule:
-    return cast(VerbModule, import_module(f"dovetail.cli.{verb.module}"))
+    with RESTING:  # what is loaded stays
+        return cast(VerbModule, import_module(f"dovetail.cli.{verb.module}"))
 
 
 def parser_for(verb: Verb | None) -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ less than it cost. Nobody can tell from the cluster as it is whether it will gro
 the last time is known. So it is asked of the past:
 
 - A machine that is bought for pods that wait, while what was given up in its pool has not paid back yet, is a *regret*.
-- A saving in that pool is then counted on for a sixteenth of the time since, not for the pool's whole payback. What pays
+- A saving in that pool is then counted on for a sixteenth of the time since, not for its whole payback. What pays
   back within seconds, as giving up a node with a pod or two does, goes on soon; what takes minutes waits for hours.
 - Large pools buy all the time. So many regrets as one percent of its nodes make one.
 
