@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from tests.core.disruption.clusters import NOW, UP, decided, member, policy, world
+from tests.core.disruption.clusters import NOW, UP, Member, decided, member, pods, policy, world
 
 from dovetail.core.disruption.budgets import AHEAD, Budget
+from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.passes import decide
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.validation import Turn, turns
 from dovetail.core.nodeclaims import DRIFTED
 from dovetail.core.nodes import GOES_SOON, Node
+from dovetail.core.pods import PodState
 from dovetail.core.taints import Effect, Taint
 
 NODES = tuple(member(f"node-{number:02}") for number in range(15))
@@ -32,6 +34,29 @@ def test_what_waits_already_counts_to_what_is_chosen_ahead_and_not_to_what_is_aw
     more = decide(replace(made, waiting=waiting)).commands
     assert len(more) == AHEAD - 4
     assert not {name for one in more for name in one.names} & {name for one in waiting for name in one.names}
+
+
+def leaving(count: int, *, marked: bool = False) -> Member:
+    """A node that so many of its seven pods leave by themselves."""
+    one = member("shrinks", pods=pods("web", 7), marked=marked)
+    one.pods = (*(replace(pod, state=PodState.GOING) for pod in one.pods[:count]), *one.pods[count:])
+    return one
+
+
+def test_while_many_pods_leave_by_themselves_no_more_is_chosen_than_may_go() -> None:
+    """Which nodes will be worth keeping is known when they are gone. What is empty stays so."""
+    full = tuple(member(f"full-{number:02}", pods=pods(f"db-{number}", 1)) for number in range(15))
+    two = policy(budgets=(Budget("2"),))
+
+    def chosen(*nodes: Member, waiting: tuple[Command, ...] = ()) -> tuple[Command, ...]:
+        return decide(replace(world(*nodes, pools=(two,)), ahead=True, waiting=waiting)).commands
+
+    some = chosen(*full, leaving(2))
+    assert sum(len(one.names) for one in some) == 2
+    assert chosen(*full, leaving(2), waiting=some) == (), "they count until they are gone"
+    assert sum(len(one.names) for one in chosen(*full, leaving(0))) > 2
+    assert sum(len(one.names) for one in chosen(*full, leaving(2, marked=True))) > 2, "who is evicted does not count"
+    assert len(chosen(*NODES, leaving(2))) == len(NODES)
 
 
 def test_where_budgets_allow_nothing_nothing_is_chosen_ahead() -> None:

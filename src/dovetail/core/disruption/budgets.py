@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from dovetail.core.disruption import allow_windows, cron
 from dovetail.core.disruption.allow_windows import NO_WINDOWS, Windows
@@ -295,16 +295,23 @@ def of_cluster(text: str) -> tuple[Budget, ...]:
     return tuple(found)
 
 
-class Ahead(Ledger):
-    """What may be decided on ahead of its turn: so many times what budgets allow at once, and nothing where they allow
-    nothing."""
+class InTurn(Ledger):
+    """What may be decided on that waits for its turn: as many as may go at once, counted with those that wait."""
 
     __slots__ = ()
+    TIMES: ClassVar[int] = 1
 
     def _of_pool(self, pool: str, reason: Reason) -> int:
-        return AHEAD * self.allowance(pool, reason).count - self.consumed(pool, reason)
+        return self.TIMES * self.allowance(pool, reason).count - self.consumed(pool, reason)
 
     def _of_cluster(self, reason: Reason) -> int:
         if not self._rules.cluster:
             return UNLIMITED
-        return AHEAD * self.cluster_allowance(reason).count - self._sum
+        return self.TIMES * self.cluster_allowance(reason).count - self._sum
+
+
+class Ahead(InTurn):
+    """The same, so many times over, and nothing where budgets allow nothing."""
+
+    __slots__ = ()
+    TIMES: ClassVar[int] = AHEAD

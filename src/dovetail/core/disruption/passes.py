@@ -27,7 +27,7 @@ from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.repairing import repair
 from dovetail.core.disruption.scanning import scan, stamped, without_others
 from dovetail.core.disruption.scenes import staged
-from dovetail.core.disruption.stages import Outcome, Stage, ledger, ledger_ahead
+from dovetail.core.disruption.stages import Outcome, Stage, is_shrinking, ledger, ledger_ahead, ledger_in_turn
 from dovetail.core.disruption.static_drift import static_drift
 from dovetail.core.scheduling.shelf import Shelf
 
@@ -121,6 +121,8 @@ def decide(
         stage = stage.after(done.commands)
         watch.stop(reason)
     scene = kept.scene(staged(world, stage.settled, saving=True), shelf)
+    if world.ahead and is_shrinking(world):
+        saving_budget = ledger_in_turn(world, commands)
     saving = scan(scene, stage.candidates, setting, saving_budget, kept.memory)
     if keeps:
         kept.done()

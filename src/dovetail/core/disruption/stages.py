@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from types import MappingProxyType
+from typing import Final
 
 from dovetail.core import labels
-from dovetail.core.disruption.budgets import Ahead, Ledger, Rules, Standing
+from dovetail.core.disruption.budgets import Ahead, InTurn, Ledger, Rules, Standing
 from dovetail.core.disruption.candidates import Candidate
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Machine, World
@@ -17,8 +18,12 @@ from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code, Refusal
 from dovetail.core.disruption.scenes import Scene, Settled, carried_out, staged
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING
+from dovetail.core.pods import PodState
 from dovetail.core.scheduling.problem import Plan, Refused
 from dovetail.core.scheduling.shelf import Shelf
+
+#: One pod in so many that leaves by itself is nothing to wait for: somewhere there always is one.
+SHRINKING: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +134,26 @@ def ledger(world: World) -> Ledger:
 
 def ledger_ahead(world: World) -> Ledger:
     """What may be decided on now that saves money: several times what may go, where it may wait for its turn."""
+    return _waiting_in(world, Ahead, world.waiting)
+
+
+def ledger_in_turn(world: World, chosen: Iterable[Command]) -> Ledger:
+    """The same while much is changing: no more than may go at once, what was chosen before among it."""
+    return _waiting_in(world, InTurn, (*world.waiting, *chosen))
+
+
+def is_shrinking(world: World) -> bool:
+    """Whether so many pods are leaving nodes that stay that nobody knows yet which nodes will be worth keeping."""
+    staying = {name for name, one in world.machines.items() if not is_away(one, world)}
+    pods = world.problem.snapshot.pods
+    going = sum(pod.state is PodState.GOING and pod.node in staying for pod in pods)
+    return going * SHRINKING > len(pods)
+
+
+def _waiting_in(world: World, kind: type[InTurn], commands: Iterable[Command]) -> Ledger:
     found = {pool: Standing(one.nodes) for pool, one in standings(world).items()}
-    book = Ahead(_rules(world), found, world.now)
-    for command in world.waiting:
+    book = kind(_rules(world), found, world.now)
+    for command in commands:
         for one in command.candidates:
             book.take(one.pool)
     return book
