@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from tools.control_plane.find import find
 
@@ -26,10 +26,13 @@ from dovetail.api import kinds
 from dovetail.core.labels import NODEPOOL
 from dovetail.kube.client import Client
 
+Json = dict[str, Any]
 SETTLE: Final = 5.0
 #: Longer than either side puts off saying that pods came to a node.
 AFTERWARDS: Final = 12.0
 READY_PATIENCE: Final = 120.0
+#: Seconds between two words about how far it is.
+TELLING: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,22 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure; `command` starts ours in another way."""
+    """What to measure; `command` starts ours in another way.
+
+    All Deployments are applied at once, or, `in_turn`, each when the pods of those before it are bound: what fills a
+    large cluster is then not kube-scheduler trying every waiting pod again for every new Node.
+    """
 
     side: str
     workload: Workload
     idle: float = 0.0
     patience: float = 900.0
     command: list[str] | None = None
+    in_turn: bool = False
+
+    def waves(self) -> list[list[Json]]:
+        bodies = self.workload.objects()
+        return [[body] for body in bodies] if self.in_turn else [bodies]
 
 
 def measure(plan: Plan) -> Result:
@@ -92,9 +104,13 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
         async with watched(admin) as seen:
             planned, wrote, used = one.planning(), await live_cluster.writes(admin), one.cpu_seconds()
             began = time.monotonic()
-            for body in plan.workload.objects():
-                await admin.create(kinds.DEPLOYMENTS, body)
-            await _filled(seen, plan, one)
+            deadline = began + plan.patience
+            wanted = 0
+            for wave in plan.waves():
+                for body in wave:
+                    await admin.create(kinds.DEPLOYMENTS, body)
+                    wanted += body["spec"]["replicas"]
+                await _filled(seen, plan, one, wanted, deadline)
             await asyncio.sleep(AFTERWARDS)
             used = one.cpu_seconds() - used
             after = await live_cluster.writes(admin)
@@ -127,13 +143,18 @@ async def _ready(admin: Client, one: Controller) -> bool:
     return any(held["type"] == "Ready" and held["status"] == "True" for held in conditions)
 
 
-async def _filled(seen: Seen, plan: Plan, one: Controller) -> None:
-    deadline = time.monotonic() + plan.patience
-    while len(seen.bound) < plan.workload.pods or not seen.initialized():
+async def _filled(seen: Seen, plan: Plan, one: Controller, wanted: int, deadline: float) -> None:
+    """Until so many pods are bound, and all that was bought for them is initialized."""
+    told = time.monotonic()
+    while len(seen.bound) < wanted or not seen.initialized():
         assert not one.running.ended(), f"the controller ended; its log closes with:\n{one.running.last_words()}"
-        if time.monotonic() > deadline:
-            late = f"{plan.side}: {len(seen.bound)} of {plan.workload.pods} pods after {plan.patience:.0f} s"
-            raise TimeoutError(f"{late}; claims: {seen.summary()}")
+        now = time.monotonic()
+        far = f"{len(seen.bound):,} of {plan.workload.pods:,} pods bound; claims: {seen.summary()}"
+        if now > told + TELLING:
+            print(f"live: {plan.side}: {far}", file=sys.stderr, flush=True)
+            told = now
+        if now > deadline:
+            raise TimeoutError(f"{plan.side}, after {plan.patience:.0f} s: {far}")
         await asyncio.sleep(0.2)
 
 

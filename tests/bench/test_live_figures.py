@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bench.live_run import Result
+from bench.live_run import Plan, Result
 from bench.live_watch import STAGES, Seen
 from bench.live_world import Workload
 from bench.report import broken, lower, write
@@ -94,3 +94,9 @@ def test_a_part_measured_anew_keeps_the_other_figures(tmp_path: Path, monkeypatc
     write(bench_live.NAME, [first, second], tmp_path)
     faster, new = lower("500 pods: a", "s", 0.5), lower("500 pods: b", "s", 3.0)
     assert report.with_kept(bench_live.NAME, [faster, new]) == [faster, second, new]
+
+
+def test_deployments_applied_in_turn_are_a_wave_each_and_all_one_wave_otherwise():
+    workload = Workload("large", 30)
+    assert [len(wave) for wave in Plan("ours", workload).waves()] == [10]
+    assert [len(wave) for wave in Plan("ours", workload, in_turn=True).waves()] == [1] * 10
