@@ -5,8 +5,11 @@ as in `live`: the same instance types, the same NodePool, kwok for kubelets. The
 off; then the Deployments are scaled to a fifth and the pool consolidates, or its template changes and a fifth of its
 nodes may be away. Time runs until the last node went; the run ends when nothing has happened for two minutes. A pod
 born after the change was evicted. Where a side was still at work when half an hour was over, its row says so.
+
+`DISRUPTION_ONLY=shrink` (or `roll`) measures one of the two, and keeps the other's figures.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +17,7 @@ from typing import Final
 from bench import live_change, live_peer
 from bench.live_change import ROLL, SHRINK, Plan, Result
 from bench.live_cluster import OURS, PEER
-from bench.report import Row, lower, no_worse
+from bench.report import Row, lower, no_worse, with_kept
 
 NAME = "disruption-live"
 #: It takes an hour, and every core.
@@ -24,7 +27,13 @@ ROLL_TIMES: Final = 5.0
 
 
 def run() -> list[Row]:
-    return [*shrunk(*_both(SHRINK)), *rolled(*_both(ROLL))]
+    match os.environ.get("DISRUPTION_ONLY"):
+        case "shrink":
+            return with_kept(NAME, shrunk(*_both(SHRINK)))
+        case "roll":
+            return with_kept(NAME, rolled(*_both(ROLL)))
+        case _:
+            return [*shrunk(*_both(SHRINK)), *rolled(*_both(ROLL))]
 
 
 def _both(change: str) -> tuple[Result, Result | None]:
