@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from asyncio.sslproto import SSLProtocol
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,19 @@ def test_a_server_is_believed_that_the_authority_vouches_for(tmp_path: Path) -> 
         tls = serving(OLD.sign("server", address=HOST), tmp_path)
         async with Scripted.saying(OK, tls=tls) as server, Client(server.config(trust=Trust(Pem(OLD.pem)))) as client:
             assert await ask(client) == {"ok": 1}
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_far_larger_than_what_is_set_aside_for_a_connection_arrives_whole(tmp_path: Path) -> None:
+    large = {"text": "x" * 3_000_000}
+
+    async def scenario() -> None:
+        tls = serving(OLD.sign("server", address=HOST), tmp_path)
+        scripted = Scripted.saying(says(large), tls=tls)
+        async with scripted as server, Client(server.config(trust=Trust(Pem(OLD.pem)))) as client:
+            assert SSLProtocol.max_size == 2**16
+            assert await ask(client) == large
 
     asyncio.run(scenario())
 

@@ -119,7 +119,7 @@ class PodStore(Store[PodRecord]):
 
     def _make(self, shapes: Shapes, drafts: Drafts) -> None:
         if self._stale is None:
-            self._made = {one.key: shapes.pod(one.wire(drafts)) for one in self}
+            self._made = {key: shapes.pod(one.wire(drafts)) for key, one in self._held.items()}
         else:
             for key in self._stale:
                 one = self._held.get(key)

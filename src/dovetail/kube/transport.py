@@ -29,7 +29,7 @@ from dovetail.kube.credentials import Shown
 from dovetail.kube.errors import KubeError, StreamCut, TooLarge, TooManyRequests, Untrusted
 from dovetail.kube.fairness import Fairness, Limits
 from dovetail.kube.retry import Patience, wait_before, worth_repeating
-from dovetail.kube.tls import Contexts
+from dovetail.kube.tls import Contexts, read_in_small_pieces
 
 R = TypeVar("R")
 
@@ -83,6 +83,7 @@ class Transport:
         )
 
     def open(self) -> None:
+        read_in_small_pieces()
         self._session = aiohttp.ClientSession(
             # Seats bound what is under way; a bound here would let watches block everything else.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE, socket_factory=_socket),

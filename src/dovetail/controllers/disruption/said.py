@@ -28,7 +28,6 @@ class Said:
 
     def __init__(self, cluster: Cluster, snapshots: Snapshots, buffers: Buffers) -> None:
         self._cluster, self._snapshots, self._buffers = cluster, snapshots, buffers
-        self._facts: dict[str, PodFacts] = {}
         self._changed: set[Key] = set()
         #: The last map that was handed out, and the placeholders in it.
         self._handed: Mapping[str, PodFacts] = MappingProxyType({})
@@ -46,20 +45,22 @@ class Said:
         store = self._cluster.pods
         around, budgets = self._snapshots.surroundings(), self._cluster.budgets
         reader = self._reader(budgets.generation, around)
-        anew = reader is None
+        virtual = frozenset(pod.key for pod in self._buffers.pods())
+        if reader is not None and not self._changed and virtual == self._virtual:
+            return self._handed
         if reader is None:
             reader = PodReader(one.value for one in budgets)
             self._read = (budgets.generation, around, reader)
-            self._facts.clear()
             self._changed = {one.key for one in store}
-        virtual = {pod.key: PLACEHOLDER for pod in self._buffers.pods()}
-        if not anew and not self._changed and virtual.keys() == self._virtual:
-            return self._handed
+            facts: dict[str, PodFacts] = {}
+        else:
+            facts = dict(self._handed)
+            self._changed.update(_key(name) for name in self._virtual - virtual)
         for key in self._changed:
-            self._look(reader, key, store.get(key[1], key[0]))
+            self._look(facts, reader, key, store.get(key[1], key[0]))
         self._changed.clear()
-        self._virtual = frozenset(virtual)
-        self._handed = MappingProxyType({**self._facts, **virtual})
+        facts.update(dict.fromkeys(virtual, PLACEHOLDER))
+        self._virtual, self._handed = virtual, MappingProxyType(facts)
         return self._handed
 
     def _reader(self, generation: int, around: Surroundings) -> PodReader | None:
@@ -70,12 +71,17 @@ class Said:
         reader = self._read[2]
         return reader if len(reader) <= SPARE + 2 * len(self._cluster.pods) else None
 
-    def _look(self, reader: PodReader, key: Key, pod: PodRecord | None) -> None:
+    def _look(self, facts: dict[str, PodFacts], reader: PodReader, key: Key, pod: PodRecord | None) -> None:
         name = f"{key[0]}/{key[1]}"
         found = NO_FACTS
         if pod is not None:
             found = reader.facts(pod.wire(self._cluster.drafts), self._snapshots.shape_of(pod))
         if found is NO_FACTS:
-            self._facts.pop(name, None)
+            facts.pop(name, None)
         else:
-            self._facts[name] = found
+            facts[name] = found
+
+
+def _key(name: str) -> Key:
+    namespace, _, pod = name.partition("/")
+    return namespace, pod
