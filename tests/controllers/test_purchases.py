@@ -44,3 +44,16 @@ def test_what_is_forgotten_leaves_nothing_behind():
     held.forget(mine.name)
     held.forget(mine.name)
     assert (len(held), held.owner("kwok://node-2")) == (0, None)
+
+
+def test_the_same_claim_is_known_as_the_same_object_until_it_or_its_machine_is_another():
+    held, mine = Purchases(), claim()
+    held.add(mine, MACHINE, START)
+    known = held.known(mine)
+    assert held.known(mine) is known
+    written = replace(mine, meta=replace(mine.meta, version="2"))
+    assert held.known(written).meta.version == "2"
+    held.add(mine, replace(MACHINE, provider_id="kwok://node-2"), START)
+    assert held.known(mine).provider_id == "kwok://node-2"
+    held.forget(mine.name)
+    assert held.known(mine) is mine

@@ -28,7 +28,8 @@ class Watched:
     def __init__(self, config: str = CONFIG) -> None:
         spread = scheduler_config.read(config, "config")
         self.cluster = Cluster(Scope((), by_owner=bool(spread.constraints)))
-        self.snapshots = Snapshots(self.cluster, Nominations(20.0), spread)
+        self.nominations = Nominations(20.0)
+        self.snapshots = Snapshots(self.cluster, self.nominations, spread)
         self.version = 0
 
     def put(self, kind: Kind, wire: dict[str, Any]) -> None:
@@ -158,3 +159,20 @@ def test_a_pod_goes_down_with_its_node_for_as_long_as_it_may_not_be_disrupted(no
     live.put(kinds.PODS, pod("p", about={"uid": "p", **notes}, status=status, nodeName="n"))
     (found,) = live.snapshots.take().pods
     assert found.state is state
+
+
+# ---- pods that were planned
+
+
+def test_a_planned_pod_is_the_same_object_from_look_to_look_until_its_place_is_another():
+    live = Watched("{}")
+    live.put(kinds.PODS, pod("p", about={"uid": "p"}))
+    live.nominations.nominate([(("default", "p"), "p")], "claim-1", None)
+    (planned,) = live.snapshots.take().pods
+    assert (planned.node, planned.state) == ("claim-1", PodState.BOUND)
+    assert live.snapshots.take().pods[0] is planned
+    live.nominations.nominate([(("default", "p"), "p")], "claim-2", None)
+    assert live.snapshots.take().pods[0].node == "claim-2"
+    live.nominations.drop(("default", "p"))
+    (waiting,) = live.snapshots.take().pods
+    assert (waiting.node, waiting.state) == (None, PodState.PENDING)

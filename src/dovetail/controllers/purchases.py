@@ -19,6 +19,8 @@ class Purchases:
     def __init__(self) -> None:
         self._held: dict[str, tuple[str, Bought]] = {}
         self._by_provider: dict[str, str] = {}
+        #: By claim: how it is written, and how it is with its machine. Everybody asks, all the time.
+        self._known: dict[str, tuple[NodeClaim, NodeClaim]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -40,10 +42,16 @@ class Purchases:
     def known(self, claim: NodeClaim) -> NodeClaim:
         """The claim with what is known of its machine, written down or not."""
         bought = self.of(claim) if self._held else None
-        return claim if bought is None else launch.launched(claim, bought.instance, bought.at)
+        if bought is None:
+            return claim
+        held = self._known.get(claim.name)
+        if held is None or held[0] is not claim:
+            held = self._known[claim.name] = (claim, launch.launched(claim, bought.instance, bought.at))
+        return held[1]
 
     def forget(self, claim: str) -> None:
         """It is written down, or its claim is gone."""
         _, bought = self._held.pop(claim, ("", None))
+        self._known.pop(claim, None)
         if bought is not None:
             self._by_provider.pop(bought.instance.provider_id, None)

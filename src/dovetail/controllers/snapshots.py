@@ -87,6 +87,32 @@ class _Newest:
         return self._found[daemon]
 
 
+class _Elsewhere:
+    """Pods that planning sees elsewhere, or in another state, than they are.
+
+    Each is the same object from one look to the next for as long as nothing about it changes, so that whoever compares
+    two looks sees no difference.
+    """
+
+    def __init__(self) -> None:
+        #: By the identity of the pod as it is, which is kept here, so that nobody else can come to have it.
+        self._before: dict[int, tuple[Pod, Pod]] = {}
+        self._now: dict[int, tuple[Pod, Pod]] = {}
+
+    def of(self, pod: Pod, state: PodState, node: str | None = None) -> Pod:
+        """The pod in this state, on that node if one is named."""
+        node = node or pod.node
+        known = self._before.get(id(pod))
+        if known is None or known[1].state is not state or known[1].node != node:
+            known = (pod, pod.seen_as(state, node))
+        self._now[id(pod)] = known
+        return known[1]
+
+    def looked(self) -> None:
+        """A look is over: who was not asked about in it is forgotten."""
+        self._before, self._now = self._now, {}
+
+
 class Snapshots:
     def __init__(
         self,
@@ -103,14 +129,17 @@ class Snapshots:
         self._pools: tuple[tuple[int, ...], tuple[NodePool, ...]] | None = None
         self._daemons: tuple[tuple[int, ...], tuple[DaemonSet, ...]] | None = None
         self._newest = _Newest(cluster.pods)
+        self._elsewhere = _Elsewhere()
 
     def take(self) -> Snapshot:
         """The cluster now, with planned pods where they were planned to go."""
         pools = self.pools()
         held = tuple(self._nodes({one.name: one for one in pools}))
+        placed = tuple(self._placed(held))
+        self._elsewhere.looked()
         return Snapshot(
             nodes=held,
-            pods=tuple(self._placed(held)),
+            pods=placed,
             pools=pools,
             daemons=self.daemons(),
             namespaces=self._namespaces(),
@@ -258,7 +287,7 @@ class Snapshots:
         room = self._room(held, every, names)
         for pod in every:
             if stranded and (pod.namespace, pod.name) in stranded:
-                pod = replace(pod, state=PodState.PENDING)
+                pod = self._elsewhere.of(pod, PodState.PENDING)
             if pod.state in _UNBOUND and self._nominations:
                 yield self._as_planned(pod, names, leaving, room)
             elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
@@ -304,8 +333,8 @@ class Snapshots:
             if stays:
                 room[target] -= pod.shape.requests
         if stays:
-            return replace(pod, node=target, state=PodState.BOUND)
-        return pod if pod.state is PodState.PENDING else replace(pod, state=PodState.PENDING)
+            return self._elsewhere.of(pod, PodState.BOUND, target)
+        return pod if pod.state is PodState.PENDING else self._elsewhere.of(pod, PodState.PENDING)
 
     def _moved(self, pod: Pod, names: Mapping[str, str], staying: set[str]) -> Pod:
         """A pod of a node that is given up, where it will go; while that is only being ordered it waits."""
@@ -314,8 +343,8 @@ class Snapshots:
             return pod
         target = names.get(planned.target, planned.target)
         if target not in staying:
-            return replace(pod, state=PodState.WAITING)
-        return replace(pod, node=target, state=PodState.BOUND)
+            return self._elsewhere.of(pod, PodState.WAITING)
+        return self._elsewhere.of(pod, PodState.BOUND, target)
 
     def _staying(self, pod: Pod, budgets: Budgets) -> Pod:
         """A pod that may not be moved goes down with its node; nobody looks for another place for it."""
@@ -324,4 +353,4 @@ class Snapshots:
             return pod
         held = protection.holds(record.rare.do_not_disrupt, record.started, self._cluster.time.now())
         stays = held or budgets.hold(record.wire(self._cluster.drafts))
-        return replace(pod, state=PodState.WAITING) if stays else pod
+        return self._elsewhere.of(pod, PodState.WAITING) if stays else pod

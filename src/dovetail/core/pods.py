@@ -201,6 +201,10 @@ class Pod:
         """namespace/name, for people."""
         return f"{self.shape.namespace}/{self.name}"
 
+    def seen_as(self, state: PodState, node: str | None) -> Pod:
+        """The same pod in another state, and perhaps on another node."""
+        return Pod(self.name, self.shape, self.uid, self.created, node, state, self.owner)
+
     @property
     def takes_room(self) -> bool:
         """Whether it is on a node, to stay or not yet gone."""
