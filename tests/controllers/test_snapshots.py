@@ -176,3 +176,36 @@ def test_a_planned_pod_is_the_same_object_from_look_to_look_until_its_place_is_a
     live.nominations.drop(("default", "p"))
     (waiting,) = live.snapshots.take().pods
     assert (waiting.node, waiting.state) == (None, PodState.PENDING)
+
+
+# ---- from look to look
+
+
+def test_a_node_is_the_same_object_from_look_to_look_until_something_of_it_changes():
+    live = Watched("{}")
+
+    def node(name: str, **status: Any) -> None:
+        live.put(kinds.NODES, thing("Node", "v1", {"name": name, "uid": name}, spec={}, status=status))
+
+    node("a", allocatable={"cpu": "4"})
+    node("b", allocatable={"cpu": "4"})
+    before = {one.name: one for one in live.snapshots.take().nodes}
+    again = {one.name: one for one in live.snapshots.take().nodes}
+    assert again["a"] is before["a"]
+    node("a", allocatable={"cpu": "8"})
+    after = {one.name: one for one in live.snapshots.take().nodes}
+    assert after["a"].allocatable.of("cpu") == 8000
+    assert after["b"] is before["b"]
+    live.cluster.nodes.remove(("", "b"))
+    assert [one.name for one in live.snapshots.take().nodes] == ["a"]
+
+
+def test_a_node_has_room_for_volumes_as_soon_as_its_drivers_say_so():
+    live = Watched("{}")
+    live.put(kinds.NODES, thing("Node", "v1", {"name": "a", "uid": "a"}, spec={}, status={}))
+    assert live.snapshots.take().nodes[0].volume_limits == ()
+    drivers = [{"name": "ebs", "nodeID": "a", "allocatable": {"count": 25}}]
+    live.put(
+        kinds.CSI_NODES, thing("CSINode", "storage.k8s.io/v1", {"name": "a", "uid": "c"}, spec={"drivers": drivers})
+    )
+    assert live.snapshots.take().nodes[0].volume_limits == (("ebs", 25),)

@@ -7,7 +7,7 @@ has not reported yet, and taints that will go are looked through. A claim withou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -112,28 +112,56 @@ def read_csi_node(wire: Fields) -> tuple[tuple[str, int], ...]:
 # ---- putting together
 
 
+#: What a Node in planning is made of: Node, claim, what can be attached to it, and its pool.
+_Parts = tuple[Machine, Machine | None, tuple[tuple[str, int], ...], NodePool | None]
+
+
 def merged(machines: Machines, pools: Mapping[str, NodePool]) -> Iterator[Node]:
     """Every machine once, Node and NodeClaim seen as one."""
-    by_node = {one.node: one for one in machines.claims.values() if one.node}
-    by_provider = {one.provider_id: one for one in machines.claims.values() if one.provider_id}
-    taken: set[str] = set()
-    for node in machines.nodes.values():
-        claim = by_node.get(node.name) or (by_provider.get(node.provider_id) if node.provider_id else None)
-        if claim is not None:
-            taken.add(claim.name)
-        found = _one(node, claim, pools)
-        yield replace(found, volume_limits=machines.volume_limits.get(node.name, ()))
-    for claim in machines.claims.values():
-        if claim.name not in taken:
-            yield _on_its_way(claim)
+    return Merger().merged(machines, pools)
 
 
-def _one(node: Machine, claim: Machine | None, pools: Mapping[str, NodePool]) -> Node:
-    pool = node.labels.get(labels.NODEPOOL) or (claim.labels.get(labels.NODEPOOL) if claim else None)
+class Merger:
+    """Puts machines together again and again; what came of a Node stays the same object while its parts do."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[_Parts, Node]] = {}
+
+    def merged(self, machines: Machines, pools: Mapping[str, NodePool]) -> Iterator[Node]:
+        by_node = {one.node: one for one in machines.claims.values() if one.node}
+        by_provider = {one.provider_id: one for one in machines.claims.values() if one.provider_id}
+        before, self._held = self._held, {}
+        taken: set[str] = set()
+        for node in machines.nodes.values():
+            claim = by_node.get(node.name) or (by_provider.get(node.provider_id) if node.provider_id else None)
+            if claim is not None:
+                taken.add(claim.name)
+            pool = _pool(node, claim)
+            limits = machines.volume_limits.get(node.name, ())
+            parts = (node, claim, limits, pools.get(pool) if pool is not None else None)
+            known = before.get(node.name)
+            if known is None or not _are_same(known[0], parts):
+                known = (parts, _one(parts, pool))
+            self._held[node.name] = known
+            yield known[1]
+        for claim in machines.claims.values():
+            if claim.name not in taken:
+                yield _on_its_way(claim)
+
+
+def _are_same(one: _Parts, other: _Parts) -> bool:
+    return one[0] is other[0] and one[1] is other[1] and one[2] is other[2] and one[3] is other[3]
+
+
+def _pool(node: Machine, claim: Machine | None) -> str | None:
+    return node.labels.get(labels.NODEPOOL) or (claim.labels.get(labels.NODEPOOL) if claim else None)
+
+
+def _one(parts: _Parts, pool: str | None) -> Node:
+    node, claim, limits, known = parts
     ours = pool is not None or claim is not None
     ready = not ours or node.labels.get(INITIALIZED) == "true"
     speaks = claim is not None and not ready and node.labels.get(REGISTERED) != "true"
-    known = pools.get(pool) if pool is not None else None
     startup = claim.startup_taints if claim else known.startup_taints if known else ()
     capacity, allocatable = node.capacity, node.allocatable
     if claim is not None and not ready:
@@ -148,6 +176,7 @@ def _one(node: Machine, claim: Machine | None, pools: Mapping[str, NodePool]) ->
         pool=pool,
         ready=ready,
         leaving=node.leaving or (claim is not None and claim.leaving) or _is_disrupted(node),
+        volume_limits=limits,
     )
 
 

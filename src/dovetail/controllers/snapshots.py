@@ -6,10 +6,10 @@ kept: shapes for as long as nothing they refer to changes, pools and daemons by 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from dovetail.api import containers, kinds, kubelets, nodes, pods, scheduler_config, workloads
 from dovetail.api.disruption_budgets import Budgets
@@ -32,6 +32,9 @@ from dovetail.core.resources import Resources
 from dovetail.core.snapshot import Snapshot
 from dovetail.kube.pod_store import NOMINATED, PodStore
 from dovetail.kube.store import Key, Store
+
+V = TypeVar("V")
+M = TypeVar("M")
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
@@ -87,6 +90,21 @@ class _Newest:
         return self._found[daemon]
 
 
+class _Made(Generic[V, M]):
+    """What was made of each of some values; made anew only of those that are other objects than at the last look."""
+
+    def __init__(self, make: Callable[[V], M]) -> None:
+        self._make = make
+        self._held: dict[str, tuple[V, M]] = {}
+
+    def of(self, values: Iterable[tuple[str, V]]) -> dict[str, M]:
+        before, self._held = self._held, {}
+        for name, value in values:
+            known = before.get(name)
+            self._held[name] = known if known is not None and known[0] is value else (value, self._make(value))
+        return {name: made for name, (_, made) in self._held.items()}
+
+
 class _Elsewhere:
     """Pods that planning sees elsewhere, or in another state, than they are.
 
@@ -130,6 +148,9 @@ class Snapshots:
         self._daemons: tuple[tuple[int, ...], tuple[DaemonSet, ...]] | None = None
         self._newest = _Newest(cluster.pods)
         self._elsewhere = _Elsewhere()
+        self._of_node = _Made(machines.of_node)
+        self._of_claim = _Made(machines.of_claim)
+        self._merger = nodes.Merger()
 
     def take(self) -> Snapshot:
         """The cluster now, with planned pods where they were planned to go."""
@@ -267,15 +288,13 @@ class Snapshots:
     def _nodes(self, pools: Mapping[str, NodePool]) -> Iterator[Node]:
         one = self._cluster
         every = nodes.Machines(
-            {held.key[1]: machines.of_node(held.value) for held in one.nodes},
-            {
-                held.key[1]: machines.of_claim(one.purchases.known(held.value))
-                for held in one.claims
-                if one.manages(held.value)
-            },
+            self._of_node.of((held.key[1], held.value) for held in one.nodes),
+            self._of_claim.of(
+                (held.key[1], one.purchases.known(held.value)) for held in one.claims if one.manages(held.value)
+            ),
             {held.key[1]: held.value for held in one.csi_nodes},
         )
-        return nodes.merged(every, pools)
+        return self._merger.merged(every, pools)
 
     def _placed(self, held: tuple[Node, ...]) -> Iterator[Pod]:
         leaving = {one.name for one in held if one.leaving}
