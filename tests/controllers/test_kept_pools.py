@@ -18,7 +18,7 @@ from dovetail.core.conditions import Condition, Status
 from dovetail.core.effects import Delete, Say, Step
 from dovetail.core.lifecycle import hashes
 from dovetail.core.lifecycle.hashes import Template
-from dovetail.core.lifecycle.pools import PoolRecord
+from dovetail.core.lifecycle.pools import NOTHING_HELD, PoolRecord
 from dovetail.core.nodeclaims import DRIFTED, LAUNCHED, POOL_HASH, POOL_HASH_VERSION, NodeClaim
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.kube.errors import NotFound
@@ -85,7 +85,7 @@ def looked_at(record: PoolRecord, **classes: Fields) -> tuple[list[Say], float |
     cluster: Any = SimpleNamespace(
         pool=lambda name: record,
         is_ours=lambda ref: True,
-        capacities=lambda name: (),
+        held=lambda name: NOTHING_HELD,
         claims_of_pool=lambda name: (),
         classes={kinds.KWOK_NODE_CLASSES: store},
     )

@@ -37,13 +37,13 @@ from dovetail.api.scheduler_config import Service
 from dovetail.api.workloads import Workload
 from dovetail.controllers.purchases import Purchases
 from dovetail.controllers.server_time import ServerTime
+from dovetail.controllers.sums import Part, Sums
 from dovetail.core import labels
 from dovetail.core.effects import Ref
 from dovetail.core.errors import BadInput
-from dovetail.core.lifecycle.pools import PoolRecord, capacity
+from dovetail.core.lifecycle.pools import Held, PoolRecord, capacity
 from dovetail.core.nodeclaims import INSTANCE_TERMINATING, NodeClaim, NodeObject
 from dovetail.core.nodepools import NodeClassRef
-from dovetail.core.resources import Resources
 from dovetail.kube import watch
 from dovetail.kube.decoding import Codec, Plain, Stored, Typed
 from dovetail.kube.pod_store import PodStore
@@ -101,7 +101,10 @@ class Cluster:
         self.claims: Store[Stored[NodeClaim]] = Store({PROVIDER: _provider, POOL: _pool})
         self.pools: Store[Stored[PoolRecord]] = Store()
         self.attachments: Store[Stored[Attachment]] = Store({NODE: lambda one: (one.value.node,)})
-        self.purchases = Purchases()
+        self._sums = Sums(self._held_of)
+        self.purchases = Purchases(self._sums.stir)
+        self.claims.listen(self._claim_changed)
+        self.nodes.listen(self._node_changed)
         self._claim_reader, self._node_reader = ClaimReader(), NodeReader()
         self._watched: list[Watched] = []
         self._typed(kinds.NODES, Typed(NodeWire, _kept(self._node_reader.of)), self.nodes)
@@ -212,12 +215,30 @@ class Cluster:
     def claims_of_pool(self, pool: str) -> Iterator[NodeClaim]:
         return (one.value for one in self.claims.by(POOL, pool))
 
-    def capacities(self, pool: str) -> Iterator[Resources]:
-        """What each node of a pool that is to stay has."""
-        for claim in map(self.purchases.known, self.claims_of_pool(pool)):
-            if claim.is_deleting or not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
-                continue
-            yield capacity(claim, next(iter(self.nodes_of(claim.provider_id)), None))
+    def held(self, pool: str) -> Held:
+        """What the nodes of a pool that are to stay have together."""
+        return self._sums.of(pool)
+
+    def _held_of(self, name: str) -> Part | None:
+        """What a claim adds to that."""
+        written = self.claim(name)
+        if written is None or written.is_deleting or not written.pool:
+            return None
+        claim = self.purchases.known(written)
+        if not claim.provider_id or claim.is_true(INSTANCE_TERMINATING):
+            return None
+        return claim.pool or "", capacity(claim, next(iter(self.nodes_of(claim.provider_id)), None))
+
+    def _claim_changed(self, old: Stored[NodeClaim] | None, new: Stored[NodeClaim] | None) -> None:
+        for one in (old, new):
+            if one is not None:
+                self._sums.stir(one.value.name)
+
+    def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
+        for one in (old, new):
+            if one is not None:
+                for claim in self.claims_of(one.value.provider_id):
+                    self._sums.stir(claim.name)
 
     def pool(self, name: str) -> PoolRecord | None:
         found = self.pools.get(name)

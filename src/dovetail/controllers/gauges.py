@@ -77,7 +77,7 @@ class Gauges:
 
     def _usage(self) -> Iterator[Sample]:
         for held in tuple(self.cluster.pools):
-            record = pool_rules.counted(held.value, self.cluster.capacities(held.value.name))
+            record = pool_rules.counted(held.value, self.cluster.held(held.value.name))
             yield from _amounts(record.resources, record.name)
 
     def _limit(self) -> Iterator[Sample]:

@@ -123,7 +123,7 @@ class Pools:
         state = self._class_state(record.pool.node_class)
         after = pool_rules.judged(record, state, self.now())
         after = pool_rules.disruption_told(after, disruption_pools.of_record(record).sentence, self.now())
-        after = pool_rules.counted(after, self.cluster.capacities(record.name))
+        after = pool_rules.counted(after, self.cluster.held(record.name))
         return self._health_judged(after, state.generation if state is not None else 0)
 
     def _class_state(self, ref: NodeClassRef) -> ClassState | None:

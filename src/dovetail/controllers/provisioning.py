@@ -223,7 +223,7 @@ class Provisioner:
         record = self.cluster.pool(planned.pool.name)
         if record is None or record.meta.deleting is not None:
             return False
-        over = pools.exceeded(record, self.cluster.capacities(record.name))
+        over = pools.exceeded(record, self.cluster.held(record.name))
         if over:
             self._failed(record, over)
             return False

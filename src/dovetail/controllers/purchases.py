@@ -7,6 +7,8 @@ claim has hears of it. To forget is no loss: the order is made again, and the cl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import launch
 from dovetail.core.lifecycle.launch import Bought
@@ -16,7 +18,9 @@ from dovetail.core.nodeclaims import LAUNCHED, NodeClaim
 class Purchases:
     """By claim, and by the machine's provider id."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[str], None] = lambda claim: None) -> None:
+        """`changed` hears the name of every claim for which something was bought or forgotten."""
+        self._changed = changed
         self._held: dict[str, tuple[str, Bought]] = {}
         self._by_provider: dict[str, str] = {}
         #: By claim: how it is written, and how it is with its machine. Everybody asks, all the time.
@@ -29,6 +33,7 @@ class Purchases:
         self.forget(claim.name)
         self._held[claim.name] = (claim.meta.uid, Bought(instance, now))
         self._by_provider[instance.provider_id] = claim.name
+        self._changed(claim.name)
 
     def of(self, claim: NodeClaim) -> Bought | None:
         """What was bought for a claim that does not say so itself."""
@@ -55,3 +60,4 @@ class Purchases:
         self._known.pop(claim, None)
         if bought is not None:
             self._by_provider.pop(bought.instance.provider_id, None)
+            self._changed(claim)

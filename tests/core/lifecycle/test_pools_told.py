@@ -21,6 +21,7 @@ from dovetail.core.lifecycle.pools import (
     REGISTRATION_HEALTHY,
     VALIDATED,
     ClassState,
+    Held,
     PoolRecord,
 )
 from dovetail.core.nodeclaims import INITIALIZED, LAUNCHED, POOL_HASH, POOL_HASH_VERSION, REGISTERED
@@ -94,7 +95,7 @@ def test_what_nobody_can_read_of_its_disruption_settings_is_said_until_it_can_be
 
 
 def test_a_pool_counts_what_its_nodes_have():
-    counted = pools.counted(record(), [amounts(cpu="4", memory="8Gi"), amounts(cpu="2", example_com="3")])
+    counted = pools.counted(record(), Held(2, amounts(cpu="6", memory="8Gi", example_com="3")))
     assert counted.nodes == 2
     assert counted.resources == amounts(
         cpu="6", memory="8Gi", nodes="2", pods="0", ephemeral_storage="0", example_com="3"
@@ -102,24 +103,24 @@ def test_a_pool_counts_what_its_nodes_have():
 
 
 def test_a_pool_without_nodes_has_none_of_everything():
-    assert pools.counted(record(), []).resources == pools.EMPTY
+    assert pools.counted(record(), Held()).resources == pools.EMPTY
 
 
 def test_what_just_reaches_a_limit_does_not_exceed_it():
     limited = record(of=replace(pool("general"), limits=amounts(cpu="6")))
-    assert pools.exceeded(limited, [amounts(cpu="4"), amounts(cpu="2")]) == ""
-    over = pools.exceeded(limited, [amounts(cpu="4"), amounts(cpu="2001m")])
+    assert pools.exceeded(limited, Held(2, amounts(cpu="6"))) == ""
+    over = pools.exceeded(limited, Held(2, amounts(cpu="6001m")))
     assert over == "cpu is limited to 6, and 6001m is there"
 
 
 def test_a_limit_of_nodes_counts_nodes():
     limited = record(of=replace(pool("general"), limits=resources.Resources({"nodes": 1})))
-    assert pools.exceeded(limited, [amounts(cpu="1")]) == ""
-    assert pools.exceeded(limited, [amounts(cpu="1")] * 2) == "nodes is limited to 1, and 2 is there"
+    assert pools.exceeded(limited, Held(1, amounts(cpu="1"))) == ""
+    assert pools.exceeded(limited, Held(2, amounts(cpu="2"))) == "nodes is limited to 1, and 2 is there"
 
 
 def test_a_pool_without_limits_exceeds_nothing():
-    assert pools.exceeded(record(), [amounts(cpu="1000")]) == ""
+    assert pools.exceeded(record(), Held(1, amounts(cpu="1000"))) == ""
 
 
 def test_the_drift_hash_is_written_beside_what_stands_there():

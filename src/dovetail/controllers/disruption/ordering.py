@@ -67,7 +67,7 @@ async def ordered(planned: Replacement, about: About, cluster: Cluster, hands: H
     record = cluster.pool(planned.pool)
     if record is None or record.problem or record.meta.deleting is not None:
         raise Unordered(f"NodePool {planned.pool} is gone, or cannot be used")
-    over = pools.exceeded(record, cluster.capacities(record.name))
+    over = pools.exceeded(record, cluster.held(record.name))
     if over:
         raise Unordered(f"NodePool {planned.pool}: {over}")
     answer = await hands.create(_create(record, planned, about, cluster.scope.well_known))

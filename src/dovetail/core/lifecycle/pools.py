@@ -3,7 +3,7 @@ they have, and whether their machines come up (§1.1, §2.7, §2.8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -129,20 +129,32 @@ def capacity(claim: NodeClaim, node: NodeObject | None) -> Resources:
     return claim.capacity.merged({name: amount for name, amount in node.capacity.items() if amount})
 
 
-def counted(record: PoolRecord, capacities: Iterable[Resources]) -> PoolRecord:
-    """The pool with what its nodes have together; `capacities` are those of nodes that are to stay."""
-    total, count = EMPTY, 0
-    for one in capacities:
-        total, count = total + one, count + 1
-    return replace(record, nodes=count, resources=total.merged({NODES: count}))
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the nodes of a pool that are to stay have together."""
+
+    nodes: int = 0
+    resources: Resources = NOTHING
 
 
-def exceeded(record: PoolRecord, capacities: Iterable[Resources]) -> str:
+NOTHING_HELD: Final = Held()
+
+
+def counted(record: PoolRecord, held: Held) -> PoolRecord:
+    """The pool with what its nodes have."""
+    return replace(record, nodes=held.nodes, resources=_all_of(held))
+
+
+def _all_of(held: Held) -> Resources:
+    return EMPTY.merged(held.resources).merged({NODES: held.nodes})
+
+
+def exceeded(record: PoolRecord, held: Held) -> str:
     """What of a pool is over its limit already, in a sentence; "" where nothing is. What just reaches it is not."""
     limits = record.pool.limits
     if not limits:
-        return ""  # nothing to add up: this is asked for every claim of a plan
-    has = counted(record, capacities).resources
+        return ""
+    has = _all_of(held)
     for name, limit in limits.items():
         if has.of(name) > limit:
             return f"{name} is limited to {quantity_of(name, limit)}, and {quantity_of(name, has.of(name))} is there"
