@@ -6,8 +6,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from dovetail.core.conditions import Condition, Status
+from dovetail.core.conditions import Condition, Status, found
 from dovetail.core.machines import names
+from dovetail.core.machines.effects import Buy, SaveInfra, Step
+from dovetail.core.machines.infra import Seen
 from dovetail.core.machines.infra_objects import Found, InfraMachine, Market, State, Wanted
 from dovetail.core.machines.objects import Cluster, HealthCheck, Machine, MachineSet, Meta, ObjectRef, Owner, Phase
 from dovetail.core.nodeclaims import Meta as NodeMeta
@@ -121,3 +123,21 @@ def check(**changes: Any) -> HealthCheck:
 
 def with_notes(one: Machine, **notes: str) -> Machine:
     return replace(one, meta=replace(one.meta, annotations=MappingProxyType(notes)))
+
+
+def seen(one: InfraMachine | None = None, **changes: Any) -> Seen:
+    return Seen(**{"infra": one or infra(), "machine": machine(), "cluster": cluster(), "bootstrap": True} | changes)
+
+
+def written(step: Step) -> InfraMachine:
+    """The machine as the step leaves it."""
+    return next(one.after for one in reversed(step.effects) if isinstance(one, SaveInfra))
+
+
+def bought(step: Step) -> bool:
+    return any(isinstance(one, Buy) for one in step.effects)
+
+
+def reason(one: InfraMachine) -> str:
+    held = found(one.conditions, names.INSTANCE_READY)
+    return held.reason if held is not None else ""

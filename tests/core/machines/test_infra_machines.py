@@ -6,15 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.core.machines.machine_world import ID, NOW, cluster, infra, instance, machine, of_set, said, spot
+from tests.core.machines.machine_world import (
+    ID,
+    NOW,
+    bought,
+    cluster,
+    infra,
+    instance,
+    machine,
+    of_set,
+    reason,
+    said,
+    seen,
+    spot,
+    written,
+)
 
-from dovetail.core import timestamps
 from dovetail.core.conditions import Status, found
 from dovetail.core.effects import Delete, Say
 from dovetail.core.machines import infra as lifecycle
 from dovetail.core.machines import lifetimes, names
 from dovetail.core.machines.effects import Buy, Discard, Look, SaveInfra, Step
-from dovetail.core.machines.infra import Seen
 from dovetail.core.machines.infra_objects import (
     InfraMachine,
     Kind,
@@ -22,7 +34,6 @@ from dovetail.core.machines.infra_objects import (
     Missing,
     Purchase,
     Refusal,
-    Sent,
     State,
     Wanted,
     token_of,
@@ -30,26 +41,8 @@ from dovetail.core.machines.infra_objects import (
 from dovetail.core.machines.objects import Failure, Owner
 
 
-def seen(one: InfraMachine | None = None, **changes: Any) -> Seen:
-    return Seen(**{"infra": one or infra(), "machine": machine(), "cluster": cluster(), "bootstrap": True} | changes)
-
-
-def written(step: Step) -> InfraMachine:
-    """The machine as the step leaves it."""
-    return next(one.after for one in reversed(step.effects) if isinstance(one, SaveInfra))
-
-
 def kinds(step: Step) -> list[str]:
     return [type(one).__name__ for one in step.effects]
-
-
-def bought(step: Step) -> bool:
-    return any(isinstance(one, Buy) for one in step.effects)
-
-
-def reason(one: InfraMachine) -> str:
-    held = found(one.conditions, names.INSTANCE_READY)
-    return held.reason if held is not None else ""
 
 
 # ------------------------------------------------------------------------------------------------ before it is bought
@@ -453,68 +446,3 @@ def test_an_instance_whose_machine_is_not_there_is_watched_and_nothing_more():
     up = lifecycle.found(seen(infra(provider_id=ID), machine=None), instance(), NOW)
     assert kinds(up) == ["SaveInfra"]
     assert up.again == lifecycle.WATCH_SECONDS
-
-
-# ------------------------------------------------------------------------------------------------ the order on record
-
-
-def ordered(ago: float = 5.0, told: str = "", uid: str = "uid-m") -> InfraMachine:
-    """A machine that was ordered a while ago."""
-    note = f"{uid} {timestamps.text(NOW - ago)} {told}".rstrip()
-    return infra(about={"annotations": {names.ORDERED: note}})
-
-
-def sent(step: Step) -> Sent:
-    return next(one.purchase.sent for one in step.effects if isinstance(one, Buy))
-
-
-def test_R10_that_an_instance_is_ordered_is_on_record_before_it_is():
-    assert sent(lifecycle.advance(seen(answer=Missing()), NOW)) is Sent.NO
-    after = written(lifecycle.ordering(infra(), NOW))
-    assert sent(lifecycle.advance(seen(after, answer=Missing()), NOW)) is Sent.UNHEARD
-    assert lifecycle.ordering(after, NOW).effects == ()
-
-
-def test_R10_an_order_that_is_sent_again_and_again_does_not_grow_old():
-    after = written(lifecycle.ordering(ordered(ago=lifecycle.ORDER_SECONDS / 2), NOW))
-    assert after.meta.annotations[names.ORDERED] == f"uid-m {timestamps.text(NOW)}"
-
-
-def test_R10_an_order_of_the_object_this_one_was_copied_from_is_not_its_own():
-    assert sent(lifecycle.advance(seen(ordered(uid="another"), answer=Missing()), NOW)) is Sent.NO
-    nonsense = infra(about={"annotations": {names.ORDERED: "uid-m yesterday"}})
-    assert sent(lifecycle.advance(seen(nonsense, answer=Missing()), NOW)) is Sent.NO
-
-
-def test_R10_an_order_that_no_cloud_remembers_any_more_was_carried_out_for_all_anybody_knows():
-    step = lifecycle.advance(seen(ordered(ago=lifecycle.ORDER_SECONDS), answer=Missing()), NOW)
-    assert not bought(step)
-    failure = written(step).failure
-    assert failure is not None
-    assert failure.reason == names.UPDATE_ERROR
-    assert "it is not made again" in failure.message
-
-
-def test_R10_an_instance_that_is_lost_is_a_failure_that_anybody_can_see():
-    step = lifecycle.refused(seen(ordered()), Refusal(Kind.LOST, "it was made and is gone"), NOW)
-    assert written(step).failure == Failure(names.UPDATE_ERROR, "it was made and is gone")
-    assert reason(written(step)) == "InstanceNotFound"
-    assert any(isinstance(one, Say) and one.warning for one in step.effects)
-
-
-def test_R10_what_the_cloud_says_of_an_order_is_on_record():
-    taken = written(lifecycle.refused(seen(ordered()), Refusal(Kind.UNDERWAY, "at it", 3.0, Sent.TAKEN), NOW))
-    assert sent(lifecycle.advance(seen(taken, answer=Missing()), NOW)) is Sent.TAKEN
-    for kind in (Kind.CAPACITY, Kind.TRANSIENT):
-        over = written(lifecycle.refused(seen(taken), Refusal(kind, "none left", sent=Sent.NO), NOW))
-        assert names.ORDERED not in over.meta.annotations
-
-
-def test_R10_a_cloud_that_could_not_be_asked_says_nothing_of_the_order():
-    taken = ordered(told="taken")
-    after = written(lifecycle.refused(seen(taken), Refusal(Kind.TRANSIENT, "no answer"), NOW))
-    assert after.meta.annotations[names.ORDERED] == taken.meta.annotations[names.ORDERED]
-
-
-def test_an_instance_that_is_there_ends_the_order():
-    assert names.ORDERED not in written(lifecycle.bought(seen(ordered()), instance(), NOW)).meta.annotations

@@ -192,3 +192,8 @@ def sizes(plan: Plan) -> list[int]:
     """How many pods go to each node and claim, the fullest first."""
     counts = [len(one.pods) for one in plan.placed] + [len(one.pods) for one in plan.claims]
     return sorted(counts, reverse=True)
+
+
+def kinds_of(problem: Problem) -> list[list[str]]:
+    """The types of each claim."""
+    return [[one.name for one in claim.types] for claim in planned(problem).claims]

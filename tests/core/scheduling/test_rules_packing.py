@@ -1,4 +1,4 @@
-"""Packing: pools, nodes, taints, limits, daemons, ports, volumes, sizes, and what a claim says (spec §3, newest §7).
+"""Packing: pools, nodes, taints, limits, daemons, types, and what a claim says (spec §3, newest §7).
 
 And what-ifs: the same packing, as if some nodes were leaving.
 """
@@ -6,15 +6,12 @@ And what-ifs: the same packing, as if some nodes were leaving.
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 
 import pytest
-from tests.builders import hardware, node_class, spec
+from tests.builders import node_class
 from tests.core.scheduling.plans import dumped
 from tests.core.scheduling.small import (
-    DISK,
     LARGE,
-    SMALL,
     TAINT,
     TYPES,
     also_spot,
@@ -24,6 +21,7 @@ from tests.core.scheduling.small import (
     checked,
     having,
     kind,
+    kinds_of,
     labelled,
     market,
     near,
@@ -36,7 +34,6 @@ from tests.core.scheduling.small import (
     shape,
     sizes,
     spread,
-    tally,
     waiting,
     where,
     world,
@@ -45,7 +42,7 @@ from tests.core.scheduling.small import (
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import instance_type, unavailable
 from dovetail.core.nodes import EPHEMERAL
-from dovetail.core.pods import DaemonSet, HostPort, Volumes
+from dovetail.core.pods import DaemonSet, HostPort
 from dovetail.core.requirements import Requirements, is_in, is_not_in
 from dovetail.core.resources import GIB, Resources
 from dovetail.core.scheduling.check import check
@@ -56,11 +53,6 @@ from dovetail.core.taints import Effect, Taint, Toleration, TolerationOperator
 
 RACK = "example.com/rack"
 TOLERATED = Toleration(TAINT.key, TolerationOperator.EXISTS)
-
-
-def names(problem: Problem) -> list[list[str]]:
-    """The types of each claim."""
-    return [[one.name for one in claim.types] for claim in planned(problem).claims]
 
 
 # ---- pools
@@ -247,16 +239,16 @@ def test_nodes_that_are_there_count_against_a_limit_and_leaving_ones_do_not() ->
 
 def test_types_larger_than_what_is_left_of_a_limit_are_not_bought() -> None:
     """§3.5."""
-    assert names(world(waiting(1, shape()), pool=pool_of(limits=Resources({"cpu": 7999})))) == [["m4"]]
-    assert names(world(waiting(1, shape()), pool=pool_of(limits=Resources({"memory": 16 * GIB})))) == [["m4"]]
+    assert kinds_of(world(waiting(1, shape()), pool=pool_of(limits=Resources({"cpu": 7999})))) == [["m4"]]
+    assert kinds_of(world(waiting(1, shape()), pool=pool_of(limits=Resources({"memory": 16 * GIB})))) == [["m4"]]
 
 
 def test_a_limit_is_charged_with_the_smallest_type_and_larger_ones_stay_as_far_as_it_goes() -> None:
     """§3.5; the peer charges the largest, and needs several rounds."""
     limited = pool_of(limits=Resources({"cpu": 12000}))
     apart = shape(LARGE, apart=near(labels.HOSTNAME))
-    assert names(world(waiting(2, apart), pool=limited)) == [["m4", "m8"], ["m4"]]
-    assert names(world(waiting(3, apart), pool=limited)) == [["m4"]] * 3
+    assert kinds_of(world(waiting(2, apart), pool=limited)) == [["m4", "m8"], ["m4"]]
+    assert kinds_of(world(waiting(3, apart), pool=limited)) == [["m4"]] * 3
     plan = checked(world(waiting(4, apart), pool=limited))
     assert (len(plan.claims), len(refused(plan))) == (3, 1)
 
@@ -292,10 +284,10 @@ def test_what_daemons_take_is_set_aside_on_every_type_they_go_to() -> None:
     everywhere = DaemonSet("agent", shape(asks(100)))
     on_m4 = DaemonSet("agent", shape(asks(100), selector=only(labels.INSTANCE_TYPE, "m4")))
     pods = waiting(1, shape(asks(4000)))
-    assert names(world(pods)) == [["m4", "m8"]]
-    assert names(world(pods, daemons=(everywhere,))) == [["m8"]]
-    assert names(world(pods, daemons=(on_m4,))) == [["m8"]]
-    assert names(world(waiting(1, shape(asks(8000))), daemons=(on_m4,))) == [["m8"]]
+    assert kinds_of(world(pods)) == [["m4", "m8"]]
+    assert kinds_of(world(pods, daemons=(everywhere,))) == [["m8"]]
+    assert kinds_of(world(pods, daemons=(on_m4,))) == [["m8"]]
+    assert kinds_of(world(waiting(1, shape(asks(8000))), daemons=(on_m4,))) == [["m8"]]
     assert refused(checked(world(waiting(1, shape(asks(8000))), daemons=(everywhere,)))) == {"pod-0"}
 
 
@@ -311,9 +303,9 @@ def test_daemons_go_where_they_tolerate_the_taints_soft_ones_aside() -> None:
     """§3.6."""
     pods = waiting(1, shape(asks(4000), tolerations=(TOLERATED,)))
     agent = (DaemonSet("agent", shape(asks(100))),)
-    assert names(world(pods, daemons=agent, pool=pool_of(taints=(TAINT,)))) == [["m4", "m8"]]
+    assert kinds_of(world(pods, daemons=agent, pool=pool_of(taints=(TAINT,)))) == [["m4", "m8"]]
     soft = pool_of(taints=(replace(TAINT, effect=Effect.PREFER_NO_SCHEDULE),))
-    assert names(world(pods, daemons=agent, pool=soft)) == [["m8"]]
+    assert kinds_of(world(pods, daemons=agent, pool=soft)) == [["m8"]]
 
 
 def test_a_daemon_comes_by_any_of_its_terms_and_none_is_used_up() -> None:
@@ -322,13 +314,13 @@ def test_a_daemon_comes_by_any_of_its_terms_and_none_is_used_up() -> None:
     agent = (DaemonSet("agent", shape(asks(100), terms=terms)),)
     pods = waiting(1, shape(asks(7950)))
     assert refused(checked(world(pods, daemons=agent))) == {"pod-0"}
-    assert names(world(waiting(1, shape(asks(3950))), daemons=agent)) == [["m8"]]
+    assert kinds_of(world(waiting(1, shape(asks(3950))), daemons=agent)) == [["m8"]]
 
 
 def test_daemons_preferences_and_company_are_not_looked_at() -> None:
     """§3.6."""
     shy = shape(asks(100), near=near(labels.HOSTNAME, app("nobody")), spread=spread(RACK))
-    assert names(world(waiting(1, shape(asks(4000))), daemons=(DaemonSet("agent", shy),))) == [["m8"]]
+    assert kinds_of(world(waiting(1, shape(asks(4000))), daemons=(DaemonSet("agent", shy),))) == [["m8"]]
 
 
 def test_a_claim_requests_what_its_pods_do_and_the_least_its_daemons_take() -> None:
@@ -344,160 +336,8 @@ def test_a_claim_requests_what_its_pods_do_and_the_least_its_daemons_take() -> N
 def test_a_type_is_out_of_question_where_a_daemon_holds_the_pod_s_port() -> None:
     """§3.6."""
     proxy = DaemonSet("proxy", shape(ports=(HostPort(80),), selector=only(labels.INSTANCE_TYPE, "m4")))
-    assert names(world(waiting(1, shape(ports=(HostPort(80),))), daemons=(proxy,))) == [["m8"]]
-    assert names(world(waiting(1, shape(ports=(HostPort(81),))), daemons=(proxy,))) == [["m4", "m8"]]
-
-
-# ---- ports
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "together"),
-    [
-        (HostPort(80), HostPort(80), False),
-        (HostPort(80), HostPort(81), True),
-        (HostPort(80), HostPort(80, "UDP"), True),
-        (HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.2"), True),
-        (HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.1"), False),
-        (HostPort(80, ip="10.0.0.1"), HostPort(80), False),
-        (HostPort(80, ip="10.0.0.1"), HostPort(80, ip="::"), False),
-    ],
-)
-def test_pods_that_want_the_same_port_of_a_node_are_not_on_one(one: HostPort, other: HostPort, together: bool) -> None:
-    """§3.8: on claims, and beside what runs on a node."""
-    first, second = shape(ports=(one,)), shape(ports=(other,))
-    plan = planned(world((*waiting(1, first, "a"), *waiting(1, second, "b"))))
-    assert (len(plan.claims) == 1) is together
-    running = world((bound("n1", first), *waiting(1, second)), (node("n1"),), types=())
-    assert bool(checked(running).placed) is together
-
-
-# ---- volumes
-
-
-def at(*zones: str, attached: tuple[str, ...] = ()) -> Volumes:
-    return Volumes(tuple(only(labels.ZONE, zone) for zone in zones), tuple((DISK, name) for name in attached))
-
-
-def test_a_pod_goes_where_its_volumes_are() -> None:
-    """§3.9, on nodes and on claims."""
-    pods = waiting(1, shape(volumes=at("z2")))
-    assert where(planned(world(pods, (node("n1"), node("n2", "z2")), types=()))) == {"pod-0": "n2"}
-    assert tally(planned(world(pods))) == {"z2": 1}
-    assert refused(checked(world(waiting(1, shape(volumes=at("z9"))), (node("n1"),)))) == {"pod-0"}
-
-
-def test_any_of_the_places_of_a_volume_will_do_the_first_that_can_be_had() -> None:
-    """§3.9."""
-    assert tally(planned(world(waiting(1, shape(volumes=at("z9", "z2", "z1")))))) == {"z2": 1}
-    assert tally(planned(world(waiting(1, shape(volumes=at("z2", "z1"), selector=only(labels.ZONE, "z1")))))) == {
-        "z1": 1
-    }
-
-
-def test_a_volume_s_place_takes_no_domain_out_of_a_spread() -> None:
-    """§3.9: its zones are not part of what the pod asks for, so the other zone stays empty and holds it back."""
-    plan = checked(world(waiting(2, shape(volumes=at("z1"), spread=spread()))))
-    assert (tally(plan), len(refused(plan))) == ({"z1": 1}, 1)
-
-
-def test_a_node_attaches_no_more_volumes_than_it_can() -> None:
-    """§3.9: what runs there counts, a claim that two pods share counts once, other drivers do not matter."""
-    tight = node("n1", volume_limits=((DISK, 2),))
-    running = bound("n1", shape(volumes=at(attached=("a",))))
-    for wanted, fits in (
-        (at(attached=("b",)), True),
-        (at(attached=("a", "b")), True),
-        (at(attached=("b", "c")), False),
-        (Volumes(attached=(("other.csi.example.com", "b"), ("other.csi.example.com", "c"))), True),
-    ):
-        plan = checked(world((running, *waiting(1, shape(volumes=wanted))), (tight,), types=()))
-        assert bool(plan.placed) is fits
-
-
-def test_until_a_driver_has_come_up_on_a_node_its_type_says_how_many_volumes_it_attaches() -> None:
-    """newest §7: a machine on its way has no CSINode yet, and takes no more than its type does all the same."""
-    coming = node("n1")
-    coming = replace(coming, labels=MappingProxyType({**coming.labels, labels.INSTANCE_TYPE: "m4"}), ready=False)
-    pods = tuple(one for name in "abc" for one in waiting(1, shape(volumes=at(attached=(name,))), name))
-    types = (kind("m4", 4, 0.2, volumes=2),)
-    for stated, here in (((), 2), (((DISK, 1),), 1), (((DISK, 2**31 - 1),), 3), ((("other", 1),), 2)):
-        plan = checked(world(pods, (replace(coming, volume_limits=stated),), types=types))
-        assert [len(one.pods) for one in plan.placed] == [here]
-        assert not plan.refused
-    assert len(checked(world(pods, (replace(coming, pool=None),), types=types)).placed[0].pods) == 3
-
-
-def test_a_type_that_attaches_too_few_volumes_is_not_bought() -> None:
-    """newest §7; a type that states no limit has none."""
-    types = (kind("m4", 4, 0.2, volumes=1), kind("m8", 8, 0.4, volumes=2), kind("m9", 9, 0.9))
-    for volumes, left in ((("a",), ["m4", "m8", "m9"]), (("a", "b"), ["m8", "m9"]), (("a", "b", "c"), ["m9"])):
-        assert names(world(waiting(1, shape(volumes=at(attached=volumes))), types=types)) == [left]
-
-
-def test_pods_share_a_claim_as_long_as_a_type_attaches_all_their_volumes() -> None:
-    """newest §7: volumes of all pods of a claim, each once."""
-    types = (kind("m4", 4, 0.2, volumes=2),)
-    pods = tuple(pod for name in "abc" for pod in waiting(1, shape(volumes=at(attached=(name,))), name))
-    assert sizes(planned(world(pods, types=types))) == [2, 1]
-    assert sizes(planned(world(waiting(3, shape(volumes=at(attached=("a",)))), types=types))) == [3]
-
-
-# ---- sizes
-
-
-@pytest.mark.parametrize(
-    ("more", "fits"),
-    [
-        ({}, True),
-        ({"cpu": 4000, "memory": 16 * GIB}, True),
-        ({"cpu": 4001}, False),
-        ({"memory": 16 * GIB + 1}, False),
-        ({"example.com/gpu": 0}, True),
-        ({"example.com/gpu": 1}, False),
-    ],
-)
-def test_a_pod_fits_if_everything_it_asks_for_is_there(more: dict[str, int], fits: bool) -> None:
-    """§3.10: to the last unit; what is missing counts as nothing, and nothing is asked of it by zero."""
-    pods = waiting(1, shape(SMALL.merged(more)))
-    assert bool(checked(world(pods, types=TYPES[:1])).claims) is fits
-    assert bool(checked(world(pods, (node("n1"),), types=())).placed) is fits
-
-
-def test_a_node_that_holds_more_than_it_should_of_anything_takes_nobody() -> None:
-    """§3.10."""
-    gpu = "example.com/gpu"
-    overdrawn = bound("n1", shape(SMALL.merged({gpu: 1})))
-    plan = planned(world((overdrawn, *waiting(1, shape())), (node("n1"), node("n2")), types=()))
-    assert where(plan) == {"pod-0": "n2"}
-
-
-def test_a_type_whose_daemons_ask_for_more_than_it_has_is_not_bought() -> None:
-    """§3.10: nothing fits where there is less than nothing, though a pod asks for none of it."""
-    greedy = (DaemonSet("greedy", shape(Resources({"cpu": 100, "memory": 17 * GIB, "pods": 1}))),)
-    pods = waiting(1, shape(Resources({"cpu": 500, "pods": 1})))
-    assert names(world(pods, daemons=greedy)) == [["m8"]]
-
-
-def test_huge_pages_are_a_resource_of_their_own_and_come_out_of_memory() -> None:
-    """§3.10."""
-    paged = instance_type(
-        spec(hardware("paged", cpu=4, gib=16, devices=Resources({"hugepages-2Mi": 4 * GIB}), pods=20)),
-        (row("z1", 0.1),),
-    )
-    for wanted, fits in (
-        (asks(500, 12), True),
-        (asks(500, 13), False),
-        (SMALL.merged({"hugepages-2Mi": 4 * GIB}), True),
-        (SMALL.merged({"hugepages-2Mi": 4 * GIB + 1}), False),
-    ):
-        assert bool(checked(world(waiting(1, shape(wanted)), types=(paged,))).claims) is fits
-
-
-def test_a_node_holds_no_more_pods_than_it_may() -> None:
-    """§3.10: a pod asks for one place among them."""
-    tiny = (having(kind("m4", 4, 0.2), {"pods": 3}),)
-    assert sizes(planned(world(waiting(7, shape(asks(10))), types=tiny))) == [3, 3, 1]
+    assert kinds_of(world(waiting(1, shape(ports=(HostPort(80),))), daemons=(proxy,))) == [["m8"]]
+    assert kinds_of(world(waiting(1, shape(ports=(HostPort(81),))), daemons=(proxy,))) == [["m4", "m8"]]
 
 
 # ---- types
@@ -506,10 +346,10 @@ def test_a_node_holds_no_more_pods_than_it_may() -> None:
 def test_a_type_stays_if_one_row_of_it_suits_and_can_be_bought() -> None:
     """§3.11."""
     gone = instance_type(TYPES[1].spec, tuple(unavailable(one) for one in TYPES[1].offerings))
-    assert names(world(waiting(1, shape()), types=(TYPES[0], gone))) == [["m4"]]
+    assert kinds_of(world(waiting(1, shape()), types=(TYPES[0], gone))) == [["m4"]]
     half = instance_type(TYPES[1].spec, (unavailable(row("z1", 0.4)), row("z2", 0.4)))
-    assert names(world(waiting(1, shape()), types=(TYPES[0], half))) == [["m4", "m8"]]
-    assert names(world(waiting(1, shape(selector=only(labels.ZONE, "z1"))), types=(TYPES[0], half))) == [["m4"]]
+    assert kinds_of(world(waiting(1, shape()), types=(TYPES[0], half))) == [["m4", "m8"]]
+    assert kinds_of(world(waiting(1, shape(selector=only(labels.ZONE, "z1"))), types=(TYPES[0], half))) == [["m4"]]
 
 
 def test_zone_and_capacity_type_have_to_be_had_by_one_row() -> None:
@@ -523,9 +363,9 @@ def test_pods_that_ask_for_different_types_do_not_share_a_claim() -> None:
     """§3.4: what is added has to leave a type."""
     one, other = (shape(selector=only(labels.INSTANCE_TYPE, name)) for name in ("m4", "m8"))
     pods = (*waiting(1, one, "a"), *waiting(1, other, "b"))
-    assert names(world(pods)) == [["m4"], ["m8"]]
+    assert kinds_of(world(pods)) == [["m4"], ["m8"]]
     anything = shape(selector=Requirements([is_not_in(labels.INSTANCE_TYPE, "m8")]))
-    assert names(world((*waiting(1, one, "a"), *waiting(1, anything, "b")))) == [["m4"]]
+    assert kinds_of(world((*waiting(1, one, "a"), *waiting(1, anything, "b")))) == [["m4"]]
 
 
 # ---- what a claim says
@@ -534,7 +374,7 @@ def test_pods_that_ask_for_different_types_do_not_share_a_claim() -> None:
 def test_types_are_told_cheapest_first_by_their_cheapest_row_that_suits() -> None:
     """§3.12."""
     types = (kind("a", 4, 0.3), also_spot(kind("b", 4, 0.4), 0.1), kind("c", 4, 0.2, "z2"))
-    assert names(world(waiting(1, shape()), types=types)) == [["b", "c", "a"]]
+    assert kinds_of(world(waiting(1, shape()), types=types)) == [["b", "c", "a"]]
     here = shape(selector=Requirements([is_in(labels.ZONE, "z1"), is_in(labels.CAPACITY_TYPE, labels.ON_DEMAND)]))
     (claim,) = planned(world(waiting(1, here), types=types)).claims
     assert [one.name for one in claim.types] == ["a", "b"]
