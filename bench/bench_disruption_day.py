@@ -5,6 +5,8 @@ Ours beside the peer's policy `WhenEmptyOrUnderutilized` by the book, in the sam
 `consolidateAfter: 0s`; ours with what a NodePool has without annotations. Dollars saved are those below what the same
 day costs if nothing is ever taken away, and, in the row after, if only empty nodes are. Evictions are counted whoever
 gains by them. The curve in the why page is ours at other settings of `dovetail.dev/payback`.
+
+`DAY_ONLY=on-demand` (or `spot`) lives through the days of one of the two, and keeps the other's figures.
 """
 
 import gc
@@ -12,7 +14,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -23,7 +25,7 @@ from bench import disruption_load, measure, plot_curve
 from bench.disruption_agents import Book, Ours
 from bench.disruption_day import Agent, Cluster, Nobody, Totals, lived
 from bench.plot_curve import Curve, Point, Words
-from bench.report import ROOT, Row, lower
+from bench.report import ROOT, Row, kept, lower
 from dovetail.core.disruption.facts import Gates
 from dovetail.core.disruption.policies import PAYBACK_SECONDS, PoolPolicy, Thresholds
 
@@ -79,11 +81,18 @@ DAYS: Final = (
 )
 
 
+def cases() -> tuple[Case, ...]:
+    """Those that are asked for."""
+    only = os.environ.get("DAY_ONLY", "")
+    return tuple(case for case in CASES if only in ("", case.name))
+
+
 @cache
 def days() -> dict[Day, Totals]:
     """All of them, beside each other: they share nothing, and virtual time does not mind."""
+    wanted = [day for day in DAYS if day.case in cases()]
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), measure.end_with_parent) as pool:
-        return dict(zip(DAYS, pool.map(lived_through, DAYS), strict=True))
+        return dict(zip(wanted, pool.map(lived_through, wanted), strict=True))
 
 
 def lived_by(case: Case, who: str, payback: float = PAYBACK_SECONDS) -> Totals:
@@ -91,12 +100,12 @@ def lived_by(case: Case, who: str, payback: float = PAYBACK_SECONDS) -> Totals:
 
 
 def lived_through(day: Day) -> Totals:
-    kept = KEPT / f"{_hash()}-{day.case.name}-{day.who}-{day.payback:.0f}.json"
-    if kept.exists():
-        return Totals(**json.loads(kept.read_text()))
+    path = KEPT / f"{_hash()}-{day.case.name}-{day.who}-{day.payback:.0f}.json"
+    if path.exists():
+        return Totals(**json.loads(path.read_text()))
     totals = _live(day)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(asdict(totals)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(totals)))
     return totals
 
 
@@ -132,9 +141,26 @@ def _agent(who: str) -> Agent:
 
 
 def run() -> list[Row]:
-    rows = [row for case in CASES for row in rows_of(case)]
-    draw(CASES[0])
-    return rows
+    rows = [row for case in cases() for row in rows_of(case)]
+    if CASES[0] in cases():
+        draw(CASES[0])
+    return with_others(rows, kept(NAME))
+
+
+def with_others(measured: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+    """The rows of every case: those measured now, and those of the last run of a case that was left out."""
+    return [row for case in CASES for row in (_of(case, measured) or _of(case, before))]
+
+
+def _of(case: Case, rows: Sequence[Row]) -> list[Row]:
+    """The row that names a case, and those that belong to it."""
+    found, mine = [], False
+    for row in rows:
+        if not row.row.startswith("–"):
+            mine = row.row.partition(": ")[0].endswith(case.words)
+        if mine:
+            found.append(row)
+    return found
 
 
 def rows_of(case: Case) -> Iterator[Row]:

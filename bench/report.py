@@ -182,10 +182,14 @@ def from_json(text: str) -> list[Row]:
 
 def with_kept(name: str, measured: Iterable[Row]) -> list[Row]:
     """The figures of a benchmark's last run, with these in the place of those of the same name."""
-    path = RESULTS / f"{name}.json"
-    kept = from_json(path.read_text(encoding="utf-8")) if path.exists() else []
     new = {row.row: row for row in measured}
-    return [*(new.pop(row.row, row) for row in kept), *new.values()]
+    return [*(new.pop(row.row, row) for row in kept(name)), *new.values()]
+
+
+def kept(name: str) -> list[Row]:
+    """The figures of a benchmark's last run; none before the first."""
+    path = RESULTS / f"{name}.json"
+    return from_json(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
 def write(name: str, rows: Sequence[Row], results: Path = RESULTS) -> Path:

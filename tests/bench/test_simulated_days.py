@@ -8,8 +8,9 @@ from bench.disruption_agents import Book, Ours
 from bench.disruption_day import GRACE, SETTLING, START, Agent, Cluster, Nobody, Turns, lived
 from bench.disruption_load import HOUR, Market, deployments, listed, pool, prices
 from bench.disruption_rollout import BookDrift, rolled
+from bench.report import Row, lower
 
-from bench import disruption_rollout
+from bench import bench_disruption_day, disruption_rollout
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.stages import ledger
@@ -131,3 +132,18 @@ def test_a_roll_out_ends_within_its_budget_and_loses_nobody(agent: Agent):
     assert 0 < counting.most <= -(-found.nodes // 5) + 1
     assert found.evicted >= found.pods
     assert found.dollars > 0
+
+
+def test_one_kind_of_day_lived_anew_keeps_the_rows_of_the_other():
+    def rows(number: float) -> list[Row]:
+        heads = (
+            f"24 h, {number:.0f} nodes, {case.words}: evictions per dollar saved" for case in bench_disruption_day.CASES
+        )
+        return [
+            row for head in heads for row in (lower(head, "count", number), lower("– pods evicted", "count", number))
+        ]
+
+    before, now = rows(190.0), rows(200.0)
+    assert bench_disruption_day.with_others(now, before) == now
+    assert bench_disruption_day.with_others(now[:2], before) == [*now[:2], *before[2:]]
+    assert bench_disruption_day.with_others(now[2:], before) == [*before[:2], *now[2:]]
