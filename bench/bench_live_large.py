@@ -76,5 +76,5 @@ def _large() -> Iterator[Row]:
     result = live_run.measure(Plan(OURS, LARGE, patience=PATIENCE, idle=60.0, in_turn=True))
     what = f"{result.nodes:,} nodes, {LARGE.pods:,} pods"
     yield lower(f"{what}: memory of the controller", "MB", result.resident, limit=200)
-    yield lower(f"{what}: at its peak", "MB", result.peak)
+    yield lower(f"{what}: at its peak", "MB", result.peak, limit=200)
     yield lower(f"{what}: share of a core with nothing to do", "%", result.idle)
