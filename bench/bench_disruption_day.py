@@ -25,7 +25,7 @@ from bench import disruption_load, measure, plot_curve
 from bench.disruption_agents import Book, Ours
 from bench.disruption_day import Agent, Cluster, Nobody, Totals, lived
 from bench.plot_curve import Curve, Point, Words
-from bench.report import ROOT, Row, kept, lower
+from bench.report import ROOT, Row, chosen, kept, lower
 from dovetail.core.disruption.facts import Gates
 from dovetail.core.disruption.policies import PAYBACK_SECONDS, PoolPolicy, Thresholds
 
@@ -83,7 +83,7 @@ DAYS: Final = (
 
 def cases() -> tuple[Case, ...]:
     """Those that are asked for."""
-    only = os.environ.get("DAY_ONLY", "")
+    only = chosen("DAY_ONLY", (case.name for case in CASES))
     return tuple(case for case in CASES if only in ("", case.name))
 
 

@@ -9,7 +9,6 @@ born after the change was evicted. Where a side was still at work when half an h
 `DISRUPTION_ONLY=shrink` (or `roll`) measures one of the two, and keeps the other's figures.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +16,7 @@ from typing import Final
 from bench import live_change, live_peer
 from bench.live_change import ROLL, SHRINK, Plan, Result
 from bench.live_cluster import OURS, PEER
-from bench.report import Row, lower, no_worse, with_kept
+from bench.report import Row, in_parts, lower, no_worse
 
 NAME = "disruption-live"
 #: It takes an hour, and every core.
@@ -27,13 +26,8 @@ ROLL_TIMES: Final = 5.0
 
 
 def run() -> list[Row]:
-    match os.environ.get("DISRUPTION_ONLY"):
-        case "shrink":
-            return with_kept(NAME, shrunk(*_both(SHRINK)))
-        case "roll":
-            return with_kept(NAME, rolled(*_both(ROLL)))
-        case _:
-            return [*shrunk(*_both(SHRINK)), *rolled(*_both(ROLL))]
+    parts = {SHRINK: lambda: shrunk(*_both(SHRINK)), ROLL: lambda: rolled(*_both(ROLL))}
+    return in_parts(NAME, "DISRUPTION_ONLY", parts)
 
 
 def _both(change: str) -> tuple[Result, Result | None]:

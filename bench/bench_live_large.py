@@ -21,7 +21,7 @@ from bench import live_run
 from bench.live_cluster import OURS
 from bench.live_run import Plan
 from bench.live_world import Workload
-from bench.report import RESULTS, Row, lower, with_kept
+from bench.report import RESULTS, Row, in_parts, lower
 
 NAME = "live-large"
 #: It takes as long as the API server needs for thirty thousand pods.
@@ -33,13 +33,7 @@ _PROBED: Final = [sys.executable, "-m", "bench.live_probe"]
 
 
 def run() -> list[Row]:
-    match os.environ.get("LARGE_ONLY"):
-        case "burst":
-            return with_kept(NAME, _burst())
-        case "large":
-            return with_kept(NAME, _large())
-        case _:
-            return [*_burst(), *_large()]
+    return in_parts(NAME, "LARGE_ONLY", {"burst": _burst, "large": _large})
 
 
 def _burst() -> Iterator[Row]:

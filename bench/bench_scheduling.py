@@ -9,8 +9,8 @@ Ours is the median of runs before and after the peer's. Our planner is compiled 
 
 Targets without a peer are for a machine on which the peer plans 185 diverse pods a second; its row says what this one
 is. Since that changes by the minute, the command, a second by the clock, is measured between two plans of the peer's,
-and a row says what its time comes to at that pace. `SCHEDULING_ONLY=plan` measures the command alone, and keeps the
-other figures.
+and a row says what its time comes to at that pace. `SCHEDULING_ONLY=plan` measures the command alone, `planner` all
+but it; both keep the other figures.
 
 Speed is only worth something if the plan is as good, so each workload also shows what would be bought. Leaving more
 pods waiting than the peer, paying more, or buying more nodes without paying less fails the run.
@@ -25,7 +25,7 @@ from typing import Final
 
 from bench import measure, peer, plan_command, planning, plot
 from bench.planning import Planned, planned
-from bench.report import ROOT, Row, higher, lower, no_worse, with_kept
+from bench.report import ROOT, Row, higher, in_parts, lower, no_worse
 from bench.worlds import DISTINCT_NODES, DISTINCT_PODS, WHATIF_NODES, WHATIF_PODS_EACH, world
 from dovetail.core.scheduling.problem import PreferencePolicy
 
@@ -195,6 +195,8 @@ def _warn_if_busy() -> None:
 
 def run() -> list[Row]:
     _warn_if_busy()
-    if os.environ.get("SCHEDULING_ONLY") == "plan":
-        return with_kept(NAME, _command())
-    return [*_diverse(), *_real_prices(), *_preferences(), *_min_values(), *_alone(), *_command()]
+    return in_parts(NAME, "SCHEDULING_ONLY", {"planner": _planner, "plan": _command})
+
+
+def _planner() -> list[Row]:
+    return [*_diverse(), *_real_prices(), *_preferences(), *_min_values(), *_alone()]

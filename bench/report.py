@@ -12,7 +12,8 @@ is another matter: a speed beside it means nothing, and the whole run fails (`br
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,6 +185,22 @@ def with_kept(name: str, measured: Iterable[Row]) -> list[Row]:
     """The figures of a benchmark's last run, with these in the place of those of the same name."""
     new = {row.row: row for row in measured}
     return [*(new.pop(row.row, row) for row in kept(name)), *new.values()]
+
+
+def in_parts(name: str, variable: str, parts: Mapping[str, Callable[[], Iterable[Row]]]) -> list[Row]:
+    """All parts of a benchmark, or the one that the environment names, with the last figures of the others."""
+    only = chosen(variable, parts)
+    if only:
+        return with_kept(name, parts[only]())
+    return [row for part in parts.values() for row in part()]
+
+
+def chosen(variable: str, among: Iterable[str]) -> str:
+    """What the environment chooses, "" for everything. A word that means nothing ends the run before it begins."""
+    only, known = os.environ.get(variable, ""), list(among)
+    if only and only not in known:
+        raise SystemExit(f"{variable}={only}: there is no such part; there are {', '.join(known)}.")
+    return only
 
 
 def kept(name: str) -> list[Row]:

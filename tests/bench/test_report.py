@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,35 @@ def test_a_changed_source_changes_the_digest_and_another_file_does_not(tmp_path:
 
 def test_the_peer_is_named_with_its_version():
     assert peer.version().startswith("sigs.k8s.io/karpenter v1.")
+
+
+def _parts(told: list[str]) -> dict[str, Callable[[], list[report.Row]]]:
+    def part(name: str) -> Callable[[], list[report.Row]]:
+        def measured() -> list[report.Row]:
+            told.append(name)
+            return [report.lower(name, "s", 2.0)]
+
+        return measured
+
+    return {name: part(name) for name in ("first", "second")}
+
+
+def test_a_benchmark_has_all_its_parts_or_the_one_asked_for_with_what_is_known_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    told: list[str] = []
+    assert [row.row for row in report.in_parts("x", "X_ONLY", _parts(told))] == ["first", "second"]
+    report.write("x", [report.lower("first", "s", 1.0), report.lower("second", "s", 1.0)], tmp_path)
+    told.clear()
+    monkeypatch.setenv("X_ONLY", "second")
+    assert [row.ours for row in report.in_parts("x", "X_ONLY", _parts(told))] == [1.0, 2.0]
+    assert told == ["second"]
+
+
+def test_a_part_there_is_not_ends_the_run_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    monkeypatch.setenv("X_ONLY", "thrid")
+    with pytest.raises(SystemExit, match="X_ONLY=thrid: there is no such part; there are first, second"):
+        report.in_parts("x", "X_ONLY", _parts(told))
+    assert told == []
