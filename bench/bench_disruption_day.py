@@ -24,6 +24,7 @@ from typing import Final
 from bench import disruption_load, measure, plot_curve
 from bench.disruption_agents import Book, Ours
 from bench.disruption_day import Agent, Cluster, Nobody, Totals, lived
+from bench.disruption_load import HOUR
 from bench.plot_curve import Curve, Point, Words
 from bench.report import ROOT, Row, chosen, kept, lower
 from dovetail.core.disruption.facts import Gates
@@ -42,6 +43,7 @@ SEED: Final = 1
 #: The settings of the curve, in seconds; 0 switches the rule off.
 SETTINGS: Final = (0.0, 300.0, 1800.0)
 COST: Final = 102.0
+TOLD_EVERY: Final = 3 * HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,28 @@ def _live(day: Day) -> Totals:
     policy = PoolPolicy(disruption_load.pool(), thresholds=thresholds)
     cluster = Cluster(policy, seed=SEED, gates=Gates(spot_to_spot=case.spot_to_spot))
     load = disruption_load.deployments(SEED, PODS, case.name)
-    totals = lived(cluster, _agent(who), load)
+    agent = Telling(_agent(who), f"day: {case.name}, {who}, payback {payback:.0f} s")
+    totals = lived(cluster, agent, load)
     told = f"${totals.dollars:.0f}, {totals.evicted} evicted, {totals.node_hours / 24:.0f} nodes on average"
-    print(f"day: {case.name}, {who}, payback {payback:.0f} s: {told}", file=sys.stderr, flush=True)
+    agent.tell(told)
     return totals
+
+
+class Telling:
+    """An agent that says how far its day is: every third hour of it, which are minutes of ours."""
+
+    def __init__(self, agent: Agent, what: str) -> None:
+        self._agent, self._what = agent, what
+        self._told_at = 0.0
+
+    def act(self, cluster: Cluster) -> float | None:
+        if cluster.now >= self._told_at + TOLD_EVERY:
+            self._told_at = cluster.now
+            self.tell(f"{cluster.now / HOUR:.0f} h, {cluster.totals.evicted} evicted")
+        return self._agent.act(cluster)
+
+    def tell(self, words: str) -> None:
+        print(f"{self._what}: {words}", file=sys.stderr, flush=True)
 
 
 def _agent(who: str) -> Agent:
