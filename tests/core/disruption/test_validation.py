@@ -191,3 +191,21 @@ def test_a_budget_for_one_lets_only_the_first_of_two_go() -> None:
     again = judge_all(commands, world(*nodes, pools=[policy(budgets=(Budget("1"),))], now=NOW + 15))
     assert [len(one.commands) for one in again] == [1, 0]
     assert again[1].refusals[0][1].code is Code.BUDGET
+
+
+def test_pods_of_nodes_that_wait_for_their_turn_do_not_keep_those_whose_turn_it_is() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("b", pods=pods("api", 1)), member("c", pods=pods("db", 4)))
+    one, other = (first(nodes[at], nodes[2]) for at in (0, 1))
+    assert (one.names, other.names) == (("a",), ("b",))
+    waits = replace(world(*nodes, now=NOW + 15), waiting=(other,))
+    (again,) = judge_all((one,), waits)
+    assert [command.names for command in again.commands] == [("a",)], again.refusals
+
+
+def test_a_pod_that_has_no_other_place_keeps_the_node_whose_turn_it_is() -> None:
+    nodes = (member("a", pods=pods("web", 2)), member("c", pods=pods("db", 5)))
+    command = first(*nodes)
+    assert command.names == ("a",)
+    (again,) = judge_all((command,), world(*nodes, waiting=pods("new", 4), now=NOW + 15))
+    assert again.commands == ()
+    assert "pods are on their way" in again.refusals[0][1].text

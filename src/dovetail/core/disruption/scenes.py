@@ -47,8 +47,14 @@ class Settled:
         return self.nodes.get(name)
 
 
-def settle(world: World, shelf: Shelf | None = None, residents: Mapping[str, Sequence[Pod]] | None = None) -> Settled:
-    """Plan everything that is under way already, and show it done. `residents` are for who knows them already."""
+def settle(
+    world: World,
+    shelf: Shelf | None = None,
+    residents: Mapping[str, Sequence[Pod]] | None = None,
+    shut: frozenset[str] = frozenset(),
+) -> Settled:
+    """Plan everything that is under way already, and show it done. `residents` are for who knows them already; what
+    is under way goes to the nodes that are `shut` only where it has no other place."""
     problem = world.problem
     if world.taken:
         present = {node.name for node in problem.snapshot.nodes}
@@ -59,11 +65,35 @@ def settle(world: World, shelf: Shelf | None = None, residents: Mapping[str, Seq
     leaving = [node.name for node in snapshot.nodes if node.leaving]
     waits = bool(snapshot.pending) or any(pod.moves for name in leaving for pod in residents.get(name, ()))
     if waits:
-        plan = solve(problem, shelf)
+        plan = _around(problem, shut, shelf)
         for placed in plan.placed:
             expected.setdefault(placed.node.name, []).extend(placed.pods)
         problem = carried_out(problem, plan)
     return Settled(problem, residents, expected, {node.name: node for node in problem.snapshot.nodes})
+
+
+def _around(problem: Problem, shut: frozenset[str], shelf: Shelf | None) -> Plan:
+    if not shut:
+        return solve(problem, shelf)
+    plan = solve(_full(problem, shut), shelf)
+    if not plan.claims and not plan.refused:
+        return plan
+    anywhere = solve(problem, shelf)
+    return anywhere if _lacking(anywhere) < _lacking(plan) else plan
+
+
+def _lacking(plan: Plan) -> tuple[int, int]:
+    """How many pods have no place at all, and how many machines would be bought."""
+    return sum(len(one.pods) for one in plan.refused), len(plan.claims)
+
+
+def _full(problem: Problem, names: frozenset[str]) -> Problem:
+    """As if these nodes had no room."""
+    if not names:
+        return problem
+    snapshot = problem.snapshot
+    nodes = tuple(replace(node, allocatable=NOTHING) if node.name in names else node for node in snapshot.nodes)
+    return replace(problem, snapshot=replace(snapshot, nodes=nodes))
 
 
 def residents_of(pods: Iterable[Pod]) -> dict[str, list[Pod]]:

@@ -179,7 +179,7 @@ def judge_all(commands: Iterable[Command], world: World, shelf: Shelf | None = N
     machine go on as one, in the place of the first.
     """
     chosen = tuple(commands)
-    settled = settle(world, shelf)
+    settled = settle(world, shelf, shut=frozenset(name for command in chosen for name in command.names))
     looked = look(world, settled)
     stage = Stage(world, settled, looked.candidates, ledger(world), shelf)
     found: dict[int, Again] = {}
