@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,7 +58,7 @@ async def _asked(server: Server, one: Evict) -> Heard:
     cluster: Any = SimpleNamespace(
         pods=SimpleNamespace(get=lambda name, namespace: SimpleNamespace(uid=POD.uid)), node=lambda name: node
     )
-    pods: Any = SimpleNamespace(of=lambda found: DrainPod(POD, grace=60.0))
+    pods: Any = SimpleNamespace(of=lambda found: DrainPod(POD, grace=60.0), share=lambda found: 1.0)
     client: Any = server
     queue = Evictions(client, cluster, pods, heard, lambda ref, failed: None, lambda: NOW)
     queue.add(one)
@@ -108,3 +109,49 @@ def test_a_budget_that_refuses_is_told_of_on_the_node_and_asked_again(answer: Ku
         ("node-1-uid", f"Failed to drain node, {why} (Pod=default/web-1)")
     ]
     assert heard.counts == [("pods_eviction_requests_total", {"code": str(answer.status)})]
+
+
+# ---- who goes first
+
+
+def order(*shares: float, deadline: float | None = None) -> list[str]:
+    """In which order pods of these shares of their nodes are asked, added in the order given."""
+    return asyncio.run(_order(shares, deadline))
+
+
+async def _order(shares: Sequence[float], deadline: float | None) -> list[str]:
+    refs = {f"{share}": Ref("Pod", f"{share}", f"{share}-uid", "default") for share in shares}
+    left, done, names = set(refs), asyncio.Event(), list[str]()
+
+    async def evict(name: str, namespace: str, *, uid: str) -> None:
+        names.append(name)
+        left.discard(name)
+        if not left:
+            done.set()
+
+    def get(name: str, namespace: str) -> SimpleNamespace:
+        return SimpleNamespace(name=name, uid=refs[name].uid)
+
+    cluster: Any = SimpleNamespace(pods=SimpleNamespace(get=get), node=lambda name: None)
+    pods: Any = SimpleNamespace(
+        of=lambda found: DrainPod(refs[found.name], grace=30.0), share=lambda found: float(found.name)
+    )
+    client: Any = SimpleNamespace(evict=evict)
+    queue = Evictions(client, cluster, pods, Heard(), lambda ref, failed: None, lambda: NOW)
+    for one in refs.values():
+        queue.add(Evict(one, deadline=deadline))
+    work = asyncio.create_task(queue.run(workers=4))
+    async with asyncio.timeout(20):
+        await done.wait()
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    return names
+
+
+def test_the_largest_are_asked_first_whichever_node_they_are_on():
+    assert order(0.5, 0.7, 1.0) == ["1.0", "0.7", "0.5"]
+
+
+def test_a_deadline_far_away_changes_nothing_and_one_that_is_near_does():
+    assert order(0.5, 0.7, deadline=NOW + 3600) == ["0.7", "0.5"]
+    assert order(0.5, 0.7, deadline=NOW + 30.1) == ["0.5", "0.7"]

@@ -1,6 +1,7 @@
 """Pods that have to leave: what draining knows of each, and the queue that asks them to.
 
-The queue remembers for each pod the earliest deadline it was given and never loosens it. A pod that is asked politely
+The queue remembers for each pod the earliest deadline it was given and never loosens it. Large pods are asked before
+small ones, unless time is short. A pod that is asked politely
 is asked again after a while that grows to ten seconds; one whose time is up is deleted with what is left of its grace.
 """
 
@@ -29,6 +30,7 @@ from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
 _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
+_SIZES: Final = ("cpu", "memory")
 FINISHED: Final = ("Succeeded", "Failed")
 #: What the API server says when more than one disruption budget covers a pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -66,6 +68,14 @@ class Pods:
             grace=None if pod.grace is None else float(pod.grace),
             protected=protected(pod, self._now()),
         )
+
+    def share(self, pod: PodRecord) -> float:
+        """How much of its node a pod takes: of cpu or memory, whichever is more."""
+        node = self._cluster.node(pod.node or "")
+        if node is None:
+            return 1.0
+        wanted, room = self._snapshots.shape_of(pod).requests, node.allocatable
+        return max((wanted.of(name) / room.of(name) for name in _SIZES if room.of(name) > 0), default=1.0)
 
     def moving(self, node: str) -> int:
         """How many pods of a node would have to go elsewhere: those that are over would not, nor would those that go
@@ -131,13 +141,21 @@ class Evictions:
         known = self._asked.get(asked.pod)
         if known is None:
             self._asked[asked.pod] = asked
-            self._queue.add(asked.pod)
+            self._queue.add(asked.pod, self._turn(asked))
             return
         if asked.deadline is not None and (known.deadline is None or asked.deadline < known.deadline):
             self._asked[asked.pod] = asked
             self._queue.add(asked.pod)
         elif known.until is not None and known.deadline is None and asked.until is None:
             self._asked[asked.pod] = asked  # the node is to go for good now: nobody stops asking
+
+    def _turn(self, asked: Evict) -> float:
+        """In how many seconds a pod is asked: at once if it would be too late then to ask politely."""
+        found = self.cluster.pods.get(asked.pod.name, asked.pod.namespace)
+        if found is None:
+            return 0.0
+        after = drain.turn(self.pods.share(found))
+        return 0.0 if drain.must_force(self.pods.of(found), asked.deadline, self.now() + after) else after
 
     async def run(self, workers: int = 32) -> None:
         await self._queue.run(workers)

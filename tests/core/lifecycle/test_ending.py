@@ -274,6 +274,11 @@ def test_pods_leave_in_four_waves():
     assert asked(both) == ["both"]
 
 
+def test_the_larger_a_pod_is_the_sooner_is_its_turn_and_nobody_waits_long():
+    turns = [drain.turn(share) for share in (2.0, 1.0, 0.5, 0.25, 0.001, 0.0)]
+    assert turns == [0.0, 0.0, 0.5, 1.0, 2.0, 2.0]
+
+
 def test_a_wave_is_over_only_when_its_pods_are_gone():
     assert asked(pod("going", deleting=START + 30), pod("daemon", daemon=True)) == []
 

@@ -1,8 +1,10 @@
 """Draining: which pods must leave a node, in what order, and when asking politely is over (§2.11).
 
 Pods leave in four waves: ordinary ones, then ordinary daemons, then critical ones, then critical daemons, each wave
-when the one before is wholly gone. A deadline changes that: a pod whose own grace would no longer fit before it is
-deleted at once, whatever its wave, and disruption budgets are not asked.
+when the one before is wholly gone. In a wave the largest go first, whichever node they are on: each finds its place
+among what is left, and a small pod in the only gap for a large one costs a machine. A deadline changes that: a pod
+whose own grace would no longer fit before it is deleted at once, whatever its wave, and disruption budgets are not
+asked.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from dovetail.core.effects import Ref
 
 #: A pod that should have been gone this long ago is not waited for any more.
 STUCK_SECONDS: Final = 60.0
+#: A pod half as large is asked so much later, and none later than the last.
+_HALF_AS_LARGE, _LAST = 0.5, 2.0
 CRITICAL: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
@@ -75,6 +79,13 @@ def requests(pods: Iterable[DrainPod], deadline: float | None, now: float) -> tu
     polite = [one for one in left if one.deleting is None and not must_force(one, deadline, now)]
     first = min((_wave(one) for one in left if one not in forced), default=None)
     return tuple(Request(one, deadline) for one in (*forced, *(one for one in polite if _wave(one) == first)))
+
+
+def turn(share: float) -> float:
+    """How many seconds a pod that takes this share of its node lets larger ones go before it."""
+    if share <= 0:
+        return _LAST
+    return min(max(_HALF_AS_LARGE * -math.log2(share), 0.0), _LAST)
 
 
 def _wave(pod: DrainPod) -> tuple[bool, bool]:
