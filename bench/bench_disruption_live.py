@@ -4,7 +4,7 @@ Ours beside the peer's own controller for simulated machines, each on a control 
 as in `live`: the same instance types, the same NodePool, kwok for kubelets. The cluster is filled with consolidation
 off; then the Deployments are scaled to a fifth and the pool consolidates, or its template changes and a fifth of its
 nodes may be away. Time runs until the last node went; the run ends when nothing has happened for two minutes. A pod
-born after the change was evicted. Where a side was still at work when half an hour was over, its row says so.
+born after the change was evicted. Where a side was still at work when a quarter of an hour was over, its row says so.
 
 `DISRUPTION_ONLY=shrink` (or `roll`) measures one of the two, and keeps the other's figures.
 """
@@ -58,13 +58,16 @@ def shrunk(ours: Result, peer: Result | None) -> Iterator[Row]:
 
 def rolled(ours: Result, peer: Result | None) -> Iterator[Row]:
     what = f"{ours.nodes_before} nodes have drifted, a fifth may be away"
-    a_minute = None if peer is None else peer.seconds / max(1, peer.nodes_before)
-    each = ours.seconds / max(1, ours.nodes_before)
+    theirs = None if peer is None else _each(peer)
     yield lower(f"{what}: until the last went{_note(peer)}", "s", ours.seconds, None if peer is None else peer.seconds)
-    yield lower(f"{what}: time for each node", "s", each, a_minute, times=ROLL_TIMES)
+    yield lower(f"{what}: time for each that went", "s", _each(ours), theirs, times=ROLL_TIMES)
     yield lower(f"{what}: pods evicted", "count", ours.evicted, None if peer is None else peer.evicted)
     yield lower(f"{what}: price at the end", "$/h", ours.price, None if peer is None else peer.price)
     yield from _costs(what, ours, peer)
+
+
+def _each(one: Result) -> float:
+    return one.seconds / max(1, one.nodes_before - one.left)
 
 
 def _costs(what: str, ours: Result, peer: Result | None) -> Iterator[Row]:

@@ -69,8 +69,9 @@ class Result:
     bought: int
     cpu: float
     peak: float
-    #: It was still at it when patience ended.
+    #: It was still at it when patience ended, and so many of the nodes there were before are left.
     cut_off: bool = False
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Plan:
     pods: int = 0
     left: int = LEFT
     rest: float = REST
-    patience: float = 1800.0
+    #: Long enough to show a pace, for who does not come to an end.
+    patience: float = 900.0
 
     @property
     def workload(self) -> Workload:
@@ -236,6 +238,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             cpu=one.cpu_seconds() - used,
             peak=one.memory(),
             cut_off=cut_off,
+            left=len(old.intersection(seen.nodes)),
         )
 
 

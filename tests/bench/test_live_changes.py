@@ -1,5 +1,7 @@
 """What is seen of a live cluster that shrinks or rolls, and what is made of it. No cluster is needed."""
 
+from dataclasses import replace
+
 import pytest
 from bench.live_change import Plan, Result, Seen, _Meta, _Object, _Spec
 from bench.report import broken
@@ -75,10 +77,16 @@ def test_a_peer_that_was_not_done_is_said_to_be_cut_off():
 
 def test_the_pace_of_a_roll_out_is_time_for_each_node():
     rows = list(bench_disruption_live.rolled(_result("ours", seconds=30.0), _result("peer", seconds=150.0)))
-    (pace,) = (one for one in rows if "each node" in one.row)
+    (pace,) = (one for one in rows if "each that went" in one.row)
     assert (pace.ours, pace.peer, pace.met) == (0.2, 1.0, True)
 
 
 def test_a_plan_has_the_pods_of_its_change_unless_it_says_otherwise():
     assert Plan("ours", "shrink").workload.pods == 1_000
     assert Plan("ours", "shrink", 60).workload.pods == 60
+
+
+def test_the_pace_of_a_side_that_was_cut_off_is_that_of_the_nodes_that_went():
+    ours, peer = _result("ours", seconds=150.0), replace(_result("peer", seconds=900.0, cut_off=True), left=60)
+    row = next(one for one in bench_disruption_live.rolled(ours, peer) if "each that went" in one.row)
+    assert (row.ours, row.peer) == (1.0, 10.0)
