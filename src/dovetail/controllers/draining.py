@@ -1,12 +1,13 @@
 """Pods that have to leave: what draining knows of each, and the queue that asks them to.
 
-The queue remembers for each pod the earliest deadline it was given and never loosens it. Large pods are asked before
-small ones, unless time is short. A pod that is asked politely
+The queue remembers for each pod the earliest deadline it was given and never loosens it. Of those that leave together
+large ones are asked before small ones, unless time is short. A pod that is asked politely
 is asked again after a while that grows to ten seconds; one whose time is up is deleted with what is left of its grace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
 _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
+#: So long others are waited for before the first is asked.
+GATHERING_SECONDS: Final = 0.2
 _SIZES: Final = ("cpu", "memory")
 FINISHED: Final = ("Succeeded", "Failed")
 #: What the API server says when more than one disruption budget covers a pod.
@@ -129,6 +132,8 @@ class Evictions:
     failed: Callable[[Ref, Exception], None]
     now: Callable[[], float] = time.time
     _asked: dict[Ref, Evict] = field(default_factory=dict)
+    #: Those that were not asked yet, and what share of its node each takes.
+    _lined_up: dict[Ref, float] = field(default_factory=dict)
     _queue: WorkQueue[Ref] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +146,7 @@ class Evictions:
         known = self._asked.get(asked.pod)
         if known is None:
             self._asked[asked.pod] = asked
-            self._queue.add(asked.pod, self._turn(asked))
+            self._line_up(asked)
             return
         if asked.deadline is not None and (known.deadline is None or asked.deadline < known.deadline):
             self._asked[asked.pod] = asked
@@ -149,13 +154,22 @@ class Evictions:
         elif known.until is not None and known.deadline is None and asked.until is None:
             self._asked[asked.pod] = asked  # the node is to go for good now: nobody stops asking
 
-    def _turn(self, asked: Evict) -> float:
-        """In how many seconds a pod is asked: at once if it would be too late then to ask politely."""
+    def _line_up(self, asked: Evict) -> None:
+        """Wait a moment for others that leave as well, then go in order of size; whose time is short goes at once."""
         found = self.cluster.pods.get(asked.pod.name, asked.pod.namespace)
-        if found is None:
-            return 0.0
-        after = drain.turn(self.pods.share(found))
-        return 0.0 if drain.must_force(self.pods.of(found), asked.deadline, self.now() + after) else after
+        longest = self.now() + GATHERING_SECONDS + drain.LAST_TURN
+        if found is None or drain.must_force(self.pods.of(found), asked.deadline, longest):
+            self._queue.add(asked.pod)
+            return
+        if not self._lined_up:
+            asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._go)
+        self._lined_up[asked.pod] = self.pods.share(found)
+
+    def _go(self) -> None:
+        lined_up, self._lined_up = self._lined_up, {}
+        first = drain.turn(max(lined_up.values()))
+        for ref, share in lined_up.items():
+            self._queue.add(ref, drain.turn(share) - first)
 
     async def run(self, workers: int = 32) -> None:
         await self._queue.run(workers)

@@ -18,8 +18,9 @@ from dovetail.core.effects import Ref
 
 #: A pod that should have been gone this long ago is not waited for any more.
 STUCK_SECONDS: Final = 60.0
-#: A pod half as large is asked so much later, and none later than the last.
-_HALF_AS_LARGE, _LAST = 0.5, 2.0
+#: A pod half as large is asked so many seconds later, and none later than the last.
+_HALF_AS_LARGE: Final = 0.5
+LAST_TURN: Final = 2.0
 CRITICAL: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
@@ -82,10 +83,10 @@ def requests(pods: Iterable[DrainPod], deadline: float | None, now: float) -> tu
 
 
 def turn(share: float) -> float:
-    """How many seconds a pod that takes this share of its node lets larger ones go before it."""
+    """When it is the turn of a pod that takes this share of its node, in seconds: one that takes all of it is first."""
     if share <= 0:
-        return _LAST
-    return min(max(_HALF_AS_LARGE * -math.log2(share), 0.0), _LAST)
+        return LAST_TURN
+    return min(max(_HALF_AS_LARGE * -math.log2(share), 0.0), LAST_TURN)
 
 
 def _wave(pod: DrainPod) -> tuple[bool, bool]:
