@@ -114,12 +114,12 @@ def test_a_budget_that_refuses_is_told_of_on_the_node_and_asked_again(answer: Ku
 # ---- who goes first
 
 
-def order(*shares: float, deadline: float | None = None) -> list[str]:
+def order(*shares: float, deadline: float | None = None, reason: str = "Underutilized") -> list[str]:
     """In which order pods of these shares of their nodes are asked, added in the order given."""
-    return asyncio.run(_order(shares, deadline))
+    return asyncio.run(_order(shares, deadline, reason))
 
 
-async def _order(shares: Sequence[float], deadline: float | None) -> list[str]:
+async def _order(shares: Sequence[float], deadline: float | None, reason: str) -> list[str]:
     refs = {f"{share}": Ref("Pod", f"{share}", f"{share}-uid", "default") for share in shares}
     left, done, names = set(refs), asyncio.Event(), list[str]()
 
@@ -139,7 +139,7 @@ async def _order(shares: Sequence[float], deadline: float | None) -> list[str]:
     client: Any = SimpleNamespace(evict=evict)
     queue = Evictions(client, cluster, pods, Heard(), lambda ref, failed: None, lambda: NOW)
     for one in refs.values():
-        queue.add(Evict(one, deadline=deadline))
+        queue.add(Evict(one, deadline=deadline, reason=reason))
     work = asyncio.create_task(queue.run(workers=4))
     async with asyncio.timeout(20):
         await done.wait()
@@ -155,3 +155,7 @@ def test_the_largest_are_asked_first_whichever_node_they_are_on():
 def test_a_deadline_far_away_changes_nothing_and_one_that_is_near_does():
     assert order(0.5, 0.7, deadline=NOW + 3600) == ["0.7", "0.5"]
     assert order(0.5, 0.7, deadline=NOW + 30.5) == ["0.5", "0.7"]
+
+
+def test_where_machines_are_bought_for_them_nobody_lines_up():
+    assert order(0.5, 0.7, reason="Drifted") == ["0.5", "0.7"]

@@ -1,7 +1,7 @@
 """Pods that have to leave: what draining knows of each, and the queue that asks them to.
 
 The queue remembers for each pod the earliest deadline it was given and never loosens it. Of those that leave together
-large ones are asked before small ones, unless time is short. A pod that is asked politely
+to save a machine large ones are asked before small ones, unless time is short. A pod that is asked politely
 is asked again after a while that grows to ten seconds; one whose time is up is deleted with what is left of its grace.
 """
 
@@ -22,6 +22,7 @@ from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.controllers.supervision import Later
 from dovetail.core import timestamps
+from dovetail.core.disruption.reasons import Reason
 from dovetail.core.effects import Count, Evict, Ref, Say
 from dovetail.core.lifecycle import drain, protection, static
 from dovetail.core.lifecycle.drain import DrainPod
@@ -155,10 +156,12 @@ class Evictions:
             self._asked[asked.pod] = asked  # the node is to go for good now: nobody stops asking
 
     def _line_up(self, asked: Evict) -> None:
-        """Wait a moment for others that leave as well, then go in order of size; whose time is short goes at once."""
+        """Wait a moment for others that leave as well, then go in order of size. Whose time is short goes at once, and
+        so does who has more room to go to than there was: only a saving leaves no more than gaps."""
         found = self.cluster.pods.get(asked.pod.name, asked.pod.namespace)
         longest = self.now() + GATHERING_SECONDS + drain.LAST_TURN
-        if found is None or drain.must_force(self.pods.of(found), asked.deadline, longest):
+        saves = asked.reason == Reason.UNDERUTILIZED
+        if not saves or found is None or drain.must_force(self.pods.of(found), asked.deadline, longest):
             self._queue.add(asked.pod)
             return
         if not self._lined_up:

@@ -1,10 +1,9 @@
 """Draining: which pods must leave a node, in what order, and when asking politely is over (§2.11).
 
 Pods leave in four waves: ordinary ones, then ordinary daemons, then critical ones, then critical daemons, each wave
-when the one before is wholly gone. In a wave the largest go first, whichever node they are on: each finds its place
-among what is left, and a small pod in the only gap for a large one costs a machine. A deadline changes that: a pod
-whose own grace would no longer fit before it is deleted at once, whatever its wave, and disruption budgets are not
-asked.
+when the one before is wholly gone. Where a saving leaves them only gaps, the largest of a wave go first, whichever node
+they are on: a small pod in the only gap for a large one costs a machine. A deadline changes that: a pod whose own grace
+would no longer fit before it is deleted at once, whatever its wave, and disruption budgets are not asked.
 """
 
 from __future__ import annotations
