@@ -6,6 +6,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from dovetail.controllers import placing
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.placing import Places, fixed
 from dovetail.core.resources import Resources
@@ -16,17 +19,26 @@ A, B = (("default", "a"), "uid-a"), (("default", "b"), "uid-b")
 
 
 class Server:
-    """Takes patches, or refuses them."""
+    """Takes patches, or refuses them. What it took comes back by the watch, unless that is cut."""
 
-    def __init__(self, refusal: KubeError | None = None) -> None:
-        self.refusal = refusal
+    def __init__(self, refusal: KubeError | None = None, cut: bool = False) -> None:
+        self.refusal, self.cut = refusal, cut
+        self.places: Places | None = None
         self.asked: list[tuple[str, Any, str]] = []
 
     async def patch(self, kind: Any, name: str, patch: Any, namespace: str, *, subresource: str) -> dict[str, Any]:
         self.asked.append((name, patch.body, subresource))
         if self.refusal is not None:
             raise self.refusal
+        if self.places is not None and not self.cut:
+            self.places.saw((namespace, name), patch.body["status"]["nominatedNodeName"])
         return {}
+
+
+def watching(server: Server, nominations: Nominations) -> Places:
+    client: Any = server
+    server.places = Places(client, nominations)
+    return server.places
 
 
 def planned() -> Nominations:
@@ -37,7 +49,7 @@ def planned() -> Nominations:
 
 def told(server: Server, times: int = 1) -> list[tuple[str, Any, str]]:
     async def scenario() -> None:
-        places = Places(server, planned())  # type: ignore[arg-type]
+        places = watching(server, planned())
         for _ in range(times):
             await places.tell("claim", "node")
 
@@ -59,7 +71,7 @@ def test_those_who_may_go_anywhere_are_not_told():
     async def scenario() -> None:
         nominations = Nominations()
         nominations.nominate([A, B], "claim", None, {"uid-b"})
-        await Places(server, nominations).tell("claim", "node")  # type: ignore[arg-type]
+        await watching(server, nominations).tell("claim", "node")
 
     asyncio.run(scenario())
     assert server.asked == [named("b")]
@@ -89,7 +101,7 @@ def test_where_we_may_not_it_is_not_tried_again():
 
     async def scenario() -> None:
         nominations = planned()
-        places = Places(server, nominations)  # type: ignore[arg-type]
+        places = watching(server, nominations)
         await places.tell("claim", "node")
         nominations.nominate([A], "other", None, FIXED)
         await places.tell("other", "node-2")
@@ -103,7 +115,7 @@ def test_a_pod_that_is_planned_elsewhere_or_made_anew_is_told_again():
 
     async def scenario() -> None:
         nominations = planned()
-        places = Places(server, nominations)  # type: ignore[arg-type]
+        places = watching(server, nominations)
         await places.tell("claim", "node")
         nominations.nominate([A], "other", None, FIXED)
         await places.tell("other", "node-2")
@@ -118,7 +130,7 @@ def test_a_pod_that_is_planned_elsewhere_or_made_anew_is_told_again():
 def test_names_of_pods_that_are_long_bound_are_forgotten():
     async def scenario() -> int:
         nominations = Nominations()
-        places = Places(Server(), nominations)  # type: ignore[arg-type]
+        places = watching(Server(), nominations)
         for number in range(3000):
             pod = (("default", f"p-{number}"), f"u-{number}")
             nominations.nominate([pod], "claim", None, {pod[1]})
@@ -150,7 +162,7 @@ def test_a_node_waits_until_the_pods_of_the_others_have_their_names():
         nominations = Nominations()
         nominations.nominate([A], "first", None, FIXED)
         nominations.nominate([B], "second", None, FIXED)
-        places = Places(server, nominations)  # type: ignore[arg-type]
+        places = watching(server, nominations)
         second = asyncio.create_task(places.tell("second", "node-2"))
         await asyncio.sleep(0)
         first = asyncio.create_task(places.tell("first", "node-1"))
@@ -174,7 +186,7 @@ class Ordered:
         nominations = Nominations()
         nominations.nominate([A], "first", None, FIXED)
         nominations.nominate([B], "second", None, FIXED)
-        self.places = Places(self.server, nominations)  # type: ignore[arg-type]
+        self.places = watching(self.server, nominations)
 
     async def opens(self, *, at_once: bool = True) -> asyncio.Task[bool]:
         """The first one's Node is there; the task ends when it may take pods."""
@@ -235,7 +247,7 @@ def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():
 
     async def scenario() -> None:
         nominations = planned()
-        places = Places(server, nominations)  # type: ignore[arg-type]
+        places = watching(server, nominations)
         await places.tell("claim", "node")
         lost = nominations.drop_target("claim")
         for _ in range(2):
@@ -245,5 +257,90 @@ def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():
             (name, {"metadata": {"uid": f"uid-{name}"}, "status": {"nominatedNodeName": None}}, "status")
             for name in ("a", "b")
         ]
+
+    asyncio.run(scenario())
+
+
+# ---- a name counts when it came back
+
+
+def test_a_node_waits_until_names_came_back_by_the_watch():
+    async def scenario() -> None:
+        server = Server(cut=True)
+        places = watching(server, planned())
+        task = asyncio.create_task(places.tell("claim", "node"))
+        await _turns()
+        assert len(server.asked) == 2
+        places.saw(A[0], "node")
+        places.saw(B[0], "another")
+        await _turns()
+        assert not task.done(), "the scheduler may not have heard of it either"
+        places.saw(B[0], "node")
+        await _turns()
+        assert task.done()
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_the_name_of_a_pod_that_is_gone_or_bound():
+    async def scenario() -> None:
+        places = watching(Server(cut=True), planned())
+        task = asyncio.create_task(places.tell("claim", "node"))
+        await _turns()
+        places.saw(A[0], None)
+        places.saw(B[0], None)
+        await _turns()
+        assert task.done()
+
+    asyncio.run(scenario())
+
+
+def test_a_name_that_was_taken_away_is_given_anew_and_nodes_wait_for_that():
+    server = Slow()
+
+    async def scenario() -> None:
+        nominations = Nominations()
+        nominations.nominate([A], "first", None, FIXED)
+        nominations.nominate([B], "second", None, FIXED)
+        places = watching(server, nominations)
+        server.let.set()
+        await places.tell("second", "node-2")
+        server.let.clear()
+        places.lost(B[0])
+        first = asyncio.create_task(places.tell("first", "node-1"))
+        await _turns()
+        assert [name for name, _, _ in server.asked] == ["b", "b", "a"]
+        assert not first.done()
+        server.let.set()
+        await _turns()
+        assert first.done()
+
+    asyncio.run(scenario())
+
+
+def test_who_is_bound_or_planned_elsewhere_or_takes_names_away_again_and_again_is_left_alone():
+    server = Server()
+
+    async def scenario() -> None:
+        nominations = planned()
+        places = watching(server, nominations)
+        await places.tell("claim", "node")
+        nominations.drop(A[0])
+        places.lost(A[0])
+        for _ in range(5):
+            places.lost(B[0])
+            await _turns()
+        assert [name for name, _, _ in server.asked] == ["a", "b", "b", "b"]
+
+    asyncio.run(scenario())
+
+
+def test_a_watch_that_is_cut_holds_nodes_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(placing, "SEEN_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        places = watching(Server(cut=True), planned())
+        assert await places.tell("claim", "node")
+        assert not places._unseen
 
     asyncio.run(scenario())

@@ -286,8 +286,12 @@ class Controller:
         self.cloud.set_node_class(ref, new.value.wire if new is not None else None)
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
+        held = new or old
+        if held is not None:
+            self.places.saw(held.key, None if new is None or new.node is not None else new.rare.nominated)
+            if old is not None and new is not None and _lost_name(old, new):
+                self.places.lost(new.key)
         if new is None or new.node is not None or not self._still_waits(new):
-            held = new or old
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
                 self.settling.stir()
@@ -314,6 +318,11 @@ class Controller:
             return False
         known = self.nominations.get(pod.key)
         return (known is not None and known.uid == pod.uid) or not self.cluster.is_expected(pod.rare.nominated)
+
+
+def _lost_name(old: PodRecord, new: PodRecord) -> bool:
+    """Whether a pod that waits had the name of a node, and has none any more."""
+    return bool(old.rare.nominated and not new.rare.nominated and new.node is None and old.uid == new.uid)
 
 
 class _Listens(Protocol):

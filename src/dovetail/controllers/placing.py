@@ -4,7 +4,10 @@ The scheduler packs as it pleases, and a plan that fills its nodes well has no r
 large one's place leaves it over, and one more node is bought for it. So as soon as a machine's Node is seen, and before
 it takes pods, those it was bought for are given its name (`status.nominatedNodeName`), which the scheduler tries first
 and keeps room for. A pod without a name when the first node can be used takes somebody's place, so nodes wait for each
-other: while names are being written, none of those whose pods got names takes any. Machines that join as soon as they
+other: while names are being written, none of those whose pods got names takes any. The scheduler hears of names and of
+nodes by two watches, and the one of all pods is the busier: so a name counts as written when it came back by a watch of
+ours. And where it was just trying a pod that got a name, and failed, it takes the name away: then it is given anew.
+Machines that join as soon as they
 are bought wait for all that are being bought besides: whoever spreads pods over nodes knows only those that are there,
 and puts two on one where the next would have taken the second. Where all pods of a plan ask for the same, every place
 is as good as another, and they cost no write. Where we may not write it, nothing is lost but this.
@@ -14,9 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dovetail.api import kinds
 from dovetail.controllers.nominations import Nomination, Nominations
@@ -31,6 +35,10 @@ _log: Final = logging.getLogger(__name__)
 _STALE: Final = 1000
 #: A node waits no longer than this for pods of others to get their names.
 LONGEST_SECONDS: Final = 30.0
+#: And nobody longer than this for names to come back that were written.
+SEEN_SECONDS: Final = 5.0
+#: How often a name that was taken away is given anew; whoever takes it away more often means it.
+ANEW: Final = 2
 
 
 def fixed(claims: Sequence[Claim]) -> frozenset[str]:
@@ -40,18 +48,31 @@ def fixed(claims: Sequence[Claim]) -> frozenset[str]:
     return frozenset() if alike else frozenset(pod.uid for pod in pods)
 
 
+@dataclass(slots=True)
+class _Unseen:
+    """Pods that were given the name of a node, as far as they did not come back with it."""
+
+    node: str
+    pods: set[Key]
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Places:
     def __init__(self, client: Client, nominations: Nominations) -> None:
         self._client, self._nominations = client, nominations
         self._may = True
         #: By pod: its uid, and the node it was given the name of.
         self._named: dict[Key, tuple[str, str]] = {}
+        #: How often the name was given anew.
+        self._anew: dict[Key, int] = {}
         #: How many names are being written, and plans whose claims are.
         self._naming = self._ordering = 0
         #: Claims whose Nodes may be there any moment.
         self._expected: set[str] = set()
+        #: Pods whose names did not come back yet, with those that are waited for together.
+        self._unseen: dict[Key, _Unseen] = {}
         self._written, self._all_here = asyncio.Event(), asyncio.Event()
-        self._taking: set[asyncio.Task[None]] = set()
+        self._writing: set[asyncio.Task[object]] = set()
 
     @contextmanager
     def ordering(self) -> Iterator[None]:
@@ -96,33 +117,71 @@ class Places:
             return False
         for one in new:
             self._named[one.pod] = (one.uid, node)
+            self._anew.pop(one.pod, None)
         await self._write(new, node)
         if len(self._named) > len(self._nominations) + _STALE:
             self._named = {pod: what for pod, what in self._named.items() if self._nominations.get(pod) is not None}
+            self._anew = {pod: times for pod, times in self._anew.items() if pod in self._named}
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_SECONDS):
                 await (self._all_here if at_once else self._written).wait()
         return True
 
     async def _write(self, new: list[Nomination], node: str) -> None:
+        unseen = _Unseen(node, {one.pod for one in new})
         self._naming += len(new)
+        self._unseen.update(dict.fromkeys(unseen.pods, unseen))
         self._note()
         try:
-            await asyncio.gather(*(self._name(one, node) for one in new))
+            named = await asyncio.gather(*(self._name(one, node) for one in new))
+            for one, done in zip(new, named, strict=True):
+                if not done:
+                    self._seen(one.pod)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SEEN_SECONDS):
+                    await unseen.over.wait()
         finally:
+            for pod in tuple(unseen.pods):
+                self._seen(pod)
             self._naming -= len(new)
             self._note()
+
+    def saw(self, pod: Key, node: str | None) -> None:
+        """A pod came by the watch, with the name of a node; None for one that needs none any more."""
+        waited_for = self._unseen.get(pod)
+        if waited_for is not None and node in (None, waited_for.node):
+            self._seen(pod)
+
+    def lost(self, pod: Key) -> None:
+        """Somebody took a pod's name away; while it is still to go there it is given anew, and nodes wait for that."""
+        uid, node = self._named.get(pod, ("", ""))
+        one, times = self._nominations.get(pod), self._anew.get(pod, 0)
+        if not uid or one is None or one.uid != uid or times >= ANEW or not self._may:
+            return
+        self._anew[pod] = times + 1
+        self._begin(self._write([one], node))
+
+    def _seen(self, pod: Key) -> None:
+        waited_for = self._unseen.pop(pod, None)
+        if waited_for is not None:
+            waited_for.pods.discard(pod)
+            if not waited_for.pods:
+                waited_for.over.set()
 
     def take_back(self, lost: Iterable[Nomination]) -> None:
         """These pods are not going where they were planned to: a name that was given says so no longer."""
         for one in lost:
             uid, _ = self._named.pop(one.pod, ("", ""))
             if uid == one.uid:
-                task = asyncio.get_running_loop().create_task(self._name(one, None))
-                self._taking.add(task)
-                task.add_done_callback(self._taking.discard)
+                self._begin(self._name(one, None))
 
-    async def _name(self, one: Nomination, node: str | None) -> None:
+    def _begin(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _name(self, one: Nomination, node: str | None) -> bool:
+        """Whether it was written."""
         namespace, name = one.pod
         body = {"metadata": {"uid": one.uid}, "status": {"nominatedNodeName": node}}
         try:
@@ -132,3 +191,6 @@ class Places:
             _log.info("pods are not given the names of their nodes: %s", refused.sentence)
         except KubeError as failed:
             _log.debug("pod %s/%s is not given the name of its node: %s", namespace, name, failed)
+        else:
+            return True
+        return False
