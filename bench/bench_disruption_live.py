@@ -67,7 +67,9 @@ def rolled(ours: Result, peer: Result | None) -> Iterator[Row]:
 
 
 def _each(one: Result) -> float:
-    return one.seconds / max(1, one.nodes_before - one.left)
+    went = one.nodes_before - one.left
+    assert went, f"{one.side}: no node went"
+    return one.seconds / went
 
 
 def _costs(what: str, ours: Result, peer: Result | None) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from dovetail.controllers.draining import Evictions
 from dovetail.controllers.supervision import Later
 from dovetail.core.effects import Count, Evict, Ref, Say
 from dovetail.core.lifecycle.drain import DrainPod
+from dovetail.core.resources import Resources
 from dovetail.kube.errors import KubeError, TooManyRequests
 
 NOW = 1_800_000_000.0
@@ -58,7 +59,7 @@ async def _asked(server: Server, one: Evict) -> Heard:
     cluster: Any = SimpleNamespace(
         pods=SimpleNamespace(get=lambda name, namespace: SimpleNamespace(uid=POD.uid)), node=lambda name: node
     )
-    pods: Any = SimpleNamespace(of=lambda found: DrainPod(POD, grace=60.0), share=lambda found: 1.0)
+    pods: Any = SimpleNamespace(of=lambda found: DrainPod(POD, grace=60.0), size=lambda found: Resources({}))
     client: Any = server
     queue = Evictions(client, cluster, pods, heard, lambda ref, failed: None, lambda: NOW)
     queue.add(one)
@@ -114,13 +115,13 @@ def test_a_budget_that_refuses_is_told_of_on_the_node_and_asked_again(answer: Ku
 # ---- who goes first
 
 
-def order(*shares: float, deadline: float | None = None, reason: str = "Underutilized") -> list[str]:
-    """In which order pods of these shares of their nodes are asked, added in the order given."""
-    return asyncio.run(_order(shares, deadline, reason))
+def order(*cores: float, deadline: float | None = None, reason: str = "Underutilized") -> list[str]:
+    """In which order pods of so many cores are asked, added in the order given."""
+    return asyncio.run(_order(cores, deadline, reason))
 
 
-async def _order(shares: Sequence[float], deadline: float | None, reason: str) -> list[str]:
-    refs = {f"{share}": Ref("Pod", f"{share}", f"{share}-uid", "default") for share in shares}
+async def _order(cores: Sequence[float], deadline: float | None, reason: str) -> list[str]:
+    refs = {f"{one}": Ref("Pod", f"{one}", f"{one}-uid", "default") for one in cores}
     left, done, names = set(refs), asyncio.Event(), list[str]()
 
     async def evict(name: str, namespace: str, *, uid: str) -> None:
@@ -134,7 +135,8 @@ async def _order(shares: Sequence[float], deadline: float | None, reason: str) -
 
     cluster: Any = SimpleNamespace(pods=SimpleNamespace(get=get), node=lambda name: None)
     pods: Any = SimpleNamespace(
-        of=lambda found: DrainPod(refs[found.name], grace=30.0), share=lambda found: float(found.name)
+        of=lambda found: DrainPod(refs[found.name], grace=30.0),
+        size=lambda found: Resources({"cpu": round(float(found.name) * 1000)}),
     )
     client: Any = SimpleNamespace(evict=evict)
     queue = Evictions(client, cluster, pods, Heard(), lambda ref, failed: None, lambda: NOW)

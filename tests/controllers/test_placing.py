@@ -344,3 +344,42 @@ def test_a_watch_that_is_cut_holds_nodes_up_for_a_moment_only(monkeypatch: pytes
         assert not places._unseen
 
     asyncio.run(scenario())
+
+
+def test_who_waits_for_an_older_name_of_a_pod_does_not_wait_in_vain_nor_end_the_wait_for_the_new_one():
+    async def scenario() -> None:
+        nominations = planned()
+        places = watching(Server(cut=True), nominations)
+        older = asyncio.create_task(places.tell("claim", "node"))
+        await _turns()
+        nominations.nominate([A], "other", None, FIXED)
+        newer = asyncio.create_task(places.tell("other", "node-2"))
+        await _turns()
+        places.saw(B[0], "node")
+        await _turns()
+        assert not older.done(), "a name is still being given"
+        assert list(places._unseen) == [A[0]]
+        places.saw(A[0], "node-2")
+        await _turns()
+        assert older.done()
+        assert newer.done()
+
+    asyncio.run(scenario())
+
+
+def test_a_name_that_is_taken_back_is_not_waited_for_nor_given_anew():
+    server = Server(cut=True)
+
+    async def scenario() -> None:
+        nominations = planned()
+        places = watching(server, nominations)
+        task = asyncio.create_task(places.tell("claim", "node"))
+        await _turns()
+        places.take_back(nominations.drop_target("claim"))
+        await _turns()
+        assert task.done()
+        places.lost(A[0])
+        await _turns()
+        assert [body["status"]["nominatedNodeName"] for _, body, _ in server.asked] == ["node", "node", None, None]
+
+    asyncio.run(scenario())

@@ -287,15 +287,16 @@ class Controller:
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         held = new or old
+        waits = new is not None and new.node is None and self._still_waits(new)
         if held is not None:
-            self.places.saw(held.key, None if new is None or new.node is not None else new.rare.nominated)
-            if old is not None and new is not None and _lost_name(old, new):
-                self.places.lost(new.key)
-        if new is None or new.node is not None or not self._still_waits(new):
+            self.places.saw(held.key, new.rare.nominated if new is not None and waits else None)
+        if new is None or not waits:
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
                 self.settling.stir()
             return
+        if old is not None and old.uid == new.uid and old.rare.nominated and not new.rare.nominated:
+            self.places.lost(new.key)
         known = self.nominations.get(new.key)
         if known is None or known.uid != new.uid:
             self.batcher.trigger(new.uid)
@@ -318,11 +319,6 @@ class Controller:
             return False
         known = self.nominations.get(pod.key)
         return (known is not None and known.uid == pod.uid) or not self.cluster.is_expected(pod.rare.nominated)
-
-
-def _lost_name(old: PodRecord, new: PodRecord) -> bool:
-    """Whether a pod that waits had the name of a node, and has none any more."""
-    return bool(old.rare.nominated and not new.rare.nominated and new.node is None and old.uid == new.uid)
 
 
 class _Listens(Protocol):

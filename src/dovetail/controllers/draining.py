@@ -28,13 +28,13 @@ from dovetail.core.lifecycle import drain, protection, static
 from dovetail.core.lifecycle.drain import DrainPod
 from dovetail.core.nodeclaims import DISRUPTED
 from dovetail.core.pods import TIED_TO_NODE
+from dovetail.core.resources import Resources
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, KubeError, NotFound, TooManyRequests
 
 _FIRST_RETRY, _LAST_RETRY = 0.1, 10.0
 #: So long others are waited for before the first is asked.
 GATHERING_SECONDS: Final = 0.2
-_SIZES: Final = ("cpu", "memory")
 FINISHED: Final = ("Succeeded", "Failed")
 #: What the API server says when more than one disruption budget covers a pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
@@ -73,13 +73,8 @@ class Pods:
             protected=protected(pod, self._now()),
         )
 
-    def share(self, pod: PodRecord) -> float:
-        """How much of its node a pod takes: of cpu or memory, whichever is more."""
-        node = self._cluster.node(pod.node or "")
-        if node is None:
-            return 1.0
-        wanted, room = self._snapshots.shape_of(pod).requests, node.allocatable
-        return max((wanted.of(name) / room.of(name) for name in _SIZES if room.of(name) > 0), default=1.0)
+    def size(self, pod: PodRecord) -> Resources:
+        return self._snapshots.shape_of(pod).requests
 
     def moving(self, node: str) -> int:
         """How many pods of a node would have to go elsewhere: those that are over would not, nor would those that go
@@ -133,8 +128,8 @@ class Evictions:
     failed: Callable[[Ref, Exception], None]
     now: Callable[[], float] = time.time
     _asked: dict[Ref, Evict] = field(default_factory=dict)
-    #: Those that were not asked yet, and what share of its node each takes.
-    _lined_up: dict[Ref, float] = field(default_factory=dict)
+    #: Those that were not asked yet, and how large they are.
+    _lined_up: dict[Ref, Resources] = field(default_factory=dict)
     _queue: WorkQueue[Ref] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -164,15 +159,15 @@ class Evictions:
         if not saves or found is None or drain.must_force(self.pods.of(found), asked.deadline, longest):
             self._queue.add(asked.pod)
             return
+        size = self.pods.size(found)
         if not self._lined_up:
             asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._go)
-        self._lined_up[asked.pod] = self.pods.share(found)
+        self._lined_up[asked.pod] = size
 
     def _go(self) -> None:
         lined_up, self._lined_up = self._lined_up, {}
-        first = drain.turn(max(lined_up.values()))
-        for ref, share in lined_up.items():
-            self._queue.add(ref, drain.turn(share) - first)
+        for ref, after in zip(lined_up, drain.turns(tuple(lined_up.values())), strict=True):
+            self._queue.add(ref, after)
 
     async def run(self, workers: int = 32) -> None:
         await self._queue.run(workers)

@@ -61,8 +61,8 @@ class Places:
     def __init__(self, client: Client, nominations: Nominations) -> None:
         self._client, self._nominations = client, nominations
         self._may = True
-        #: By pod: its uid, and the node it was given the name of.
-        self._named: dict[Key, tuple[str, str]] = {}
+        #: By pod: its uid, the node it was given the name of, and the claim it was planned onto.
+        self._named: dict[Key, tuple[str, str, str]] = {}
         #: How often the name was given anew.
         self._anew: dict[Key, int] = {}
         #: How many names are being written, and plans whose claims are.
@@ -112,11 +112,11 @@ class Places:
         any time."""
         self.not_soon(claim)
         fixed = (one for one in self._nominations.on(claim) if one.fixed)
-        new = [one for one in fixed if self._named.get(one.pod) != (one.uid, node)]
+        new = [one for one in fixed if self._named.get(one.pod) != (one.uid, node, claim)]
         if not new or not self._may:
             return False
         for one in new:
-            self._named[one.pod] = (one.uid, node)
+            self._named[one.pod] = (one.uid, node, claim)
             self._anew.pop(one.pod, None)
         await self._write(new, node)
         if len(self._named) > len(self._nominations) + _STALE:
@@ -130,19 +130,18 @@ class Places:
     async def _write(self, new: list[Nomination], node: str) -> None:
         unseen = _Unseen(node, {one.pod for one in new})
         self._naming += len(new)
-        self._unseen.update(dict.fromkeys(unseen.pods, unseen))
+        for one in new:
+            self._seen(one.pod)  # whoever waits for an older name of it waits in vain
+            self._unseen[one.pod] = unseen
         self._note()
         try:
             named = await asyncio.gather(*(self._name(one, node) for one in new))
-            for one, done in zip(new, named, strict=True):
-                if not done:
-                    self._seen(one.pod)
+            self._forget(unseen, (one.pod for one, done in zip(new, named, strict=True) if not done))
             with suppress(TimeoutError):
                 async with asyncio.timeout(SEEN_SECONDS):
                     await unseen.over.wait()
         finally:
-            for pod in tuple(unseen.pods):
-                self._seen(pod)
+            self._forget(unseen, tuple(unseen.pods))
             self._naming -= len(new)
             self._note()
 
@@ -152,11 +151,16 @@ class Places:
         if waited_for is not None and node in (None, waited_for.node):
             self._seen(pod)
 
+    def _forget(self, unseen: _Unseen, pods: Iterable[Key]) -> None:
+        for pod in pods:
+            if self._unseen.get(pod) is unseen:
+                self._seen(pod)
+
     def lost(self, pod: Key) -> None:
         """Somebody took a pod's name away; while it is still to go there it is given anew, and nodes wait for that."""
-        uid, node = self._named.get(pod, ("", ""))
+        uid, node, claim = self._named.get(pod, ("", "", ""))
         one, times = self._nominations.get(pod), self._anew.get(pod, 0)
-        if not uid or one is None or one.uid != uid or times >= ANEW or not self._may:
+        if one is None or (one.uid, one.target) != (uid, claim) or times >= ANEW or not self._may:
             return
         self._anew[pod] = times + 1
         self._begin(self._write([one], node))
@@ -171,7 +175,9 @@ class Places:
     def take_back(self, lost: Iterable[Nomination]) -> None:
         """These pods are not going where they were planned to: a name that was given says so no longer."""
         for one in lost:
-            uid, _ = self._named.pop(one.pod, ("", ""))
+            uid, _, _ = self._named.pop(one.pod, ("", "", ""))
+            self._anew.pop(one.pod, None)
+            self._seen(one.pod)
             if uid == one.uid:
                 self._begin(self._name(one, None))
 

@@ -26,7 +26,7 @@ TURN_SECONDS: Final = 0.0005
 
 
 class Aside:
-    """Plans in a thread of its own, so that the loop gets its turn every few milliseconds; what is compiled of the
+    """Plans in a thread of its own, so that the loop gets its turn in between; what is compiled of the
     pools is kept from one plan to the next."""
 
     def __init__(self) -> None:

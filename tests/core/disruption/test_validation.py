@@ -209,3 +209,15 @@ def test_a_pod_that_has_no_other_place_keeps_the_node_whose_turn_it_is() -> None
     (again,) = judge_all((command,), world(*nodes, waiting=pods("new", 4), now=NOW + 15))
     assert again.commands == ()
     assert "pods are on their way" in again.refusals[0][1].text
+
+
+def test_a_pod_that_keeps_one_node_keeps_no_other():
+    nodes = (
+        member("a", pods=pods("web", 1)),
+        member("b", pods=pods("api", 1)),
+        member("c", pods=pods("db", 4)),
+    )
+    one, other = (first(nodes[at], nodes[2]) for at in (0, 1))
+    came = world(*nodes, waiting=[*pods("large", 1, cpu=3000), *pods("small", 1)], now=NOW + 15)
+    again = judge_all((one, other), came)
+    assert sorted(len(found.commands) for found in again) == [0, 1]

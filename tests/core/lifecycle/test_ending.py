@@ -27,6 +27,7 @@ from dovetail.core.nodeclaims import (
     NodeClaim,
     NodeObject,
 )
+from dovetail.core.resources import Resources
 
 UP = (LAUNCHED, REGISTERED, INITIALIZED)
 
@@ -275,8 +276,11 @@ def test_pods_leave_in_four_waves():
 
 
 def test_the_larger_a_pod_is_the_sooner_is_its_turn_and_nobody_waits_long():
-    turns = [drain.turn(share) for share in (2.0, 1.0, 0.5, 0.25, 0.001, 0.0)]
-    assert turns == [0.0, 0.0, 0.5, 1.0, 2.0, 2.0]
+    sizes = [Resources({"cpu": cpu, "memory": 2**20}) for cpu in (40, 20, 10, 0)]
+    assert drain.turns(sizes) == (0.0, 0.0, 0.0, 0.0), "all are the largest by memory"
+    sizes = [Resources({"cpu": cpu, "memory": cpu * 2**10}) for cpu in (40, 20, 10, 1, 0)]
+    assert drain.turns(sizes) == (0.0, 0.5, 1.0, 2.0, 2.0)
+    assert drain.turns([Resources({})]) == (0.0,)
 
 
 def test_a_wave_is_over_only_when_its_pods_are_gone():

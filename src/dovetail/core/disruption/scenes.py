@@ -10,7 +10,7 @@ such nodes are *closed*. They stay in the picture, since their pods count for sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -64,33 +64,27 @@ def settle(
     expected: dict[str, list[Pod]] = {}
     leaving = [node.name for node in snapshot.nodes if node.leaving]
     waits = bool(snapshot.pending) or any(pod.moves for name in leaving for pod in residents.get(name, ()))
-    if waits:
-        plan = _around(problem, shut, shelf)
+    plans = _planned(problem, shut, shelf) if waits else ()
+    for plan in plans:
         for placed in plan.placed:
             expected.setdefault(placed.node.name, []).extend(placed.pods)
         problem = carried_out(problem, plan)
     return Settled(problem, residents, expected, {node.name: node for node in problem.snapshot.nodes})
 
 
-def _around(problem: Problem, shut: frozenset[str], shelf: Shelf | None) -> Plan:
+def _planned(problem: Problem, shut: frozenset[str], shelf: Shelf | None) -> tuple[Plan, ...]:
+    """The plan of what is under way; where some are shut, first of what fits the others, and then of the rest."""
     if not shut:
-        return solve(problem, shelf)
-    plan = solve(_full(problem, shut), shelf)
-    if not plan.claims and not plan.refused:
-        return plan
-    anywhere = solve(problem, shelf)
-    return anywhere if _lacking(anywhere) < _lacking(plan) else plan
+        return (solve(problem, shelf),)
+    elsewhere = solve(_full(problem, shut), shelf)
+    if not elsewhere.claims and not elsewhere.refused:
+        return (elsewhere,)
+    first = Plan((), elsewhere.placed, ())
+    return first, solve(carried_out(problem, first), shelf)
 
 
-def _lacking(plan: Plan) -> tuple[int, int]:
-    """How many pods have no place at all, and how many machines would be bought."""
-    return sum(len(one.pods) for one in plan.refused), len(plan.claims)
-
-
-def _full(problem: Problem, names: frozenset[str]) -> Problem:
+def _full(problem: Problem, names: Container[str]) -> Problem:
     """As if these nodes had no room."""
-    if not names:
-        return problem
     snapshot = problem.snapshot
     nodes = tuple(replace(node, allocatable=NOTHING) if node.name in names else node for node in snapshot.nodes)
     return replace(problem, snapshot=replace(snapshot, nodes=nodes))
@@ -217,12 +211,8 @@ def is_closed(world: World, node: Node, saving: bool) -> bool:
 
 def staged(world: World, settled: Settled, saving: bool = False, closing: frozenset[str] = frozenset()) -> Problem:
     """A settled cluster to ask questions of; to `closing` nobody is moved either."""
-    snapshot = settled.problem.snapshot
-    nodes = tuple(
-        replace(one, allocatable=NOTHING) if one.name in closing or is_closed(world, one, saving) else one
-        for one in snapshot.nodes
-    )
-    return replace(settled.problem, snapshot=replace(snapshot, nodes=nodes))
+    closed = (one.name for one in settled.problem.snapshot.nodes if is_closed(world, one, saving))
+    return _full(settled.problem, closing.union(closed))
 
 
 # ---- questions

@@ -9,17 +9,19 @@ would no longer fit before it is deleted at once, whatever its wave, and disrupt
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.core.effects import Ref
+from dovetail.core.resources import Resources
 
 #: A pod that should have been gone this long ago is not waited for any more.
 STUCK_SECONDS: Final = 60.0
 #: A pod half as large is asked so many seconds later, and none later than the last.
 _HALF_AS_LARGE: Final = 0.5
 LAST_TURN: Final = 2.0
+_MEASURES: Final = ("cpu", "memory")
 CRITICAL: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
@@ -81,11 +83,11 @@ def requests(pods: Iterable[DrainPod], deadline: float | None, now: float) -> tu
     return tuple(Request(one, deadline) for one in (*forced, *(one for one in polite if _wave(one) == first)))
 
 
-def turn(share: float) -> float:
-    """When it is the turn of a pod that takes this share of its node, in seconds: one that takes all of it is first."""
-    if share <= 0:
-        return LAST_TURN
-    return min(max(_HALF_AS_LARGE * -math.log2(share), 0.0), LAST_TURN)
+def turns(sizes: Sequence[Resources]) -> tuple[float, ...]:
+    """In how many seconds it is the turn of each of these pods that leave together: of the largest at once."""
+    most = {name: max(one.of(name) for one in sizes) for name in _MEASURES}
+    shares = [max((one.of(name) / of for name, of in most.items() if of > 0), default=1.0) for one in sizes]
+    return tuple(min(_HALF_AS_LARGE * -math.log2(share), LAST_TURN) if share > 0 else LAST_TURN for share in shares)
 
 
 def _wave(pod: DrainPod) -> tuple[bool, bool]:
