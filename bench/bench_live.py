@@ -87,7 +87,7 @@ def rows(ours: Result, peer: Result | None, workload: Workload) -> Iterator[Row]
     for kind in _COUNTED:
         yield line.lower(f"of them {kind}", "count", lambda one, kind=kind: one.per_node(kind))  # type: ignore[misc]
     if ours.idle is not None:
-        what = f"{ours.nodes:,} nodes, nothing to do: share of a core"
+        what = f"some {round(ours.nodes, -2):,} nodes, nothing to do: share of a core"
         yield lower(what, "%", ours.idle, None if peer is None else peer.idle, limit=1)
 
 

@@ -29,7 +29,7 @@ CHOSEN = {
         "1,000 pods: applied to all bound",
         "1,000 pods: price",
         "1,000 pods: peak memory of the controller",
-        "500 nodes, nothing to do: share of a core",
+        "some 500 nodes, nothing to do: share of a core",
     ),
     "machines": ("300 Machines: set applied to all running with their Nodes",),
     "scheduling": (
