@@ -7,10 +7,10 @@ and keeps room for. A pod without a name when the first node can be used takes s
 other: while names are being written, none of those whose pods got names takes any. The scheduler hears of names and of
 nodes by two watches, and the one of all pods is the busier: so a name counts as written when it came back by a watch of
 ours. And where it was just trying a pod that got a name, and failed, it takes the name away: then it is given anew.
-Machines that join as soon as they
-are bought wait for all that are being bought besides: whoever spreads pods over nodes knows only those that are there,
-and puts two on one where the next would have taken the second. Where all pods of a plan ask for the same, every place
-is as good as another, and they cost no write. Where we may not write it, nothing is lost but this.
+Machines that join as soon as they are bought wait for all that are being bought besides: whoever spreads pods over
+nodes knows only those that are there, and puts two on one where the next would have taken the second. Where all pods of
+a plan ask for the same, every place is as good as another, and they cost no write. Where we may not write it, nothing
+is lost but this.
 """
 
 from __future__ import annotations
