@@ -84,6 +84,16 @@ def test_an_answer_to_our_own_write_renews_what_is_held_and_brings_nothing_back(
     assert len(store) == 0
 
 
+def test_the_last_answer_about_an_object_is_believed_though_it_bears_the_version_before() -> None:
+    store: Store[Item] = Store()
+    heard = Heard(store)
+    store.put(item(version=4))
+    assert not store.learn(item(version=4))
+    assert store.learn(item(version=4), last=True)
+    assert not store.learn(item(version=3), last=True)
+    assert len(heard.changes) == 2
+
+
 def test_a_listener_hears_nothing_after_it_stopped() -> None:
     store: Store[Item] = Store()
     heard = Heard(store)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.live import objects
-from tests.live.live import Live, condition
+from tests.live.live import Live, condition, is_true
 from tests.live.virtual_time import run
 
 from dovetail.api import kinds
+from dovetail.clouds.port import Unavailable
+from dovetail.core.nodeclaims import NodeClaim
 
 DISRUPTED = "karpenter.sh/disrupted"
 
@@ -221,6 +223,27 @@ def test_a_machine_that_takes_its_time_is_asked_again_until_it_is_gone():
             await live.until(lambda: not live.claims(), 30)
             taken = live.metrics.text()
             assert 'karpenter_nodeclaims_instance_termination_duration_seconds_count{nodepool="general"} 1' in taken
+
+    run(scenario())
+
+
+def test_a_drained_node_says_so_while_its_cloud_refuses_to_end_the_machine(monkeypatch):
+    async def scenario() -> None:
+        async with Live() as live:
+            name = await up(live)
+            ends = live.cloud.terminate
+
+            async def refused(claim: NodeClaim) -> None:
+                raise Unavailable("come back later")
+
+            monkeypatch.setattr(live.cloud, "terminate", refused)
+            live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 0}})
+            live.delete(kinds.NODE_CLAIMS, name)
+            await live.until(lambda: is_true(live.claim(), "Drained"), 30)
+            assert is_true(live.claim(), "VolumesDetached")
+            assert not condition(live.claim(), "InstanceTerminating")
+            monkeypatch.setattr(live.cloud, "terminate", ends)
+            await live.until(lambda: not live.claims() and not live.nodes(), 120)
 
     run(scenario())
 

@@ -19,6 +19,7 @@ from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.api.live import claims as claim_wire
 from dovetail.api.live import nodes as node_wire
+from dovetail.clouds.port import CloudError
 from dovetail.controllers.machines import Machines
 from dovetail.controllers.supervision import Later
 from dovetail.core.effects import (
@@ -137,11 +138,8 @@ class Hands:
                     return launch.refused(claim, outcome, self.now(), self.learner.pods_of(claim.name))
                 self.learner.bought(claim, outcome)
                 return Step((), 0.0)
-            case Terminate(claim, node):
-                gone = await self.machines.terminate(claim)
-                if node is None:
-                    return finalization.terminated(claim, gone, self.now())
-                return termination.gone(node, claim, gone, self.now())
+            case Terminate():
+                return await self._terminate(effect)
             case SaveClaim():
                 await self._save_claim(effect)
             case SaveNode():
@@ -161,6 +159,17 @@ class Hands:
             case _:
                 assert_never(effect)
         return None
+
+    async def _terminate(self, asked: Terminate) -> Step:
+        try:
+            gone = await self.machines.terminate(asked.claim)
+        except CloudError:
+            # What was found out so far is told all the same: this may take a while.
+            await self._save_claim(SaveClaim(asked.written, asked.claim))
+            raise
+        if asked.node is None:
+            return finalization.terminated(asked, gone, self.now())
+        return termination.gone(asked, asked.node, gone, self.now())
 
     async def _save_claim(self, save: SaveClaim) -> None:
         """Labels before status: a claim that says it is launched must have the labels its Node will get. A claim that

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from dovetail.api.pod_stream import PodRecord
 from dovetail.clouds.port import Cloud, NotFound
@@ -28,6 +29,9 @@ from dovetail.core.pods import TIED_TO_NODE
 from dovetail.kube.decoding import Stored
 from dovetail.kube.errors import Conflict
 from dovetail.kube.errors import NotFound as ObjectNotFound
+
+#: Pods leave a Node in quick succession; it is looked at when the last is gone, and this long after any other.
+BEFORE_THE_LAST_SECONDS: Final = 0.25
 
 
 async def _nothing_more(claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
@@ -124,7 +128,8 @@ class Claims:
         if node is None:
             return
         if node.is_deleting:
-            self.look_at(node)
+            # Until the last is gone there is nothing to do but to notice one more.
+            self.look_at(node, BEFORE_THE_LAST_SECONDS if self.pods.are_left(node.name) else 0.0)
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):
                 self._moved[claim.name] = self.now()
@@ -140,12 +145,12 @@ class Claims:
     def look_at_claim(self, claim: NodeClaim) -> None:
         self._queue.add(Key(claim=claim.name))
 
-    def look_at(self, node: NodeObject) -> None:
+    def look_at(self, node: NodeObject, after: float = 0.0) -> None:
         claims = self.cluster.claims_of(node.provider_id)
         for one in claims:
-            self._queue.add(Key(claim=one.name))
+            self._queue.add(Key(claim=one.name), after)
         if not claims and node.is_deleting and FINALIZER in node.meta.finalizers:
-            self._queue.add(Key(node=node.name))
+            self._queue.add(Key(node=node.name), after)
 
     # ---- what follows
 
@@ -227,6 +232,7 @@ class Claims:
                 tuple(one.value.volume for one in self.cluster.attachments.by("node", node.name)),
                 self.pods.volumes_kept(node.name),
                 await self._is_gone(node),
+                is_only=len(self.cluster.nodes_of(node.provider_id)) == 1,
             )
             again = soonest(again, await self.hands.perform(termination.terminate(facts, self.now())))
         return again

@@ -272,7 +272,7 @@ class Cluster:
         if new:
             store.put(one)
         else:
-            store.learn(one)
+            store.learn(one, last=value.is_deleting and not value.meta.finalizers)
 
     def pod_ref(self, key: Key) -> Ref | None:
         one = self.pods.get(key[1], key[0])

@@ -81,6 +81,11 @@ class Pods:
         already, unless a StatefulSet waits to make them anew."""
         return sum(_moves(one) for one in self._cluster.pods.on_node(node))
 
+    def are_left(self, node: str) -> bool:
+        """Whether any pod is there that a drain may have to wait for."""
+        held = self._cluster.pods.on_node(node)
+        return any(one.owner.kind not in TIED_TO_NODE and one.phase not in FINISHED for one in held)
+
     def eviction_cost(self, node: str) -> float:
         """What it is worth to have all pods of a node leave."""
         return sum(self._cost(one) for one in self._cluster.pods.on_node(node))

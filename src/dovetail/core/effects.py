@@ -54,10 +54,17 @@ class Launch:
 @dataclass(frozen=True, slots=True)
 class Terminate:
     """Ask the cloud to remove the machine. `node` is the Node that may go when the machine is gone, None where it is
-    the claim itself."""
+    the claim itself. `held` is the claim as it was last written, where more has been found out since; `is_last` says
+    that nothing but this Node keeps the claim."""
 
     claim: NodeClaim
     node: NodeObject | None = None
+    held: NodeClaim | None = None
+    is_last: bool = False
+
+    @property
+    def written(self) -> NodeClaim:
+        return self.held or self.claim
 
 
 @dataclass(frozen=True, slots=True)

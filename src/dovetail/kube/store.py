@@ -99,13 +99,19 @@ class Store(Generic[T]):
         self._change(key, old, item)
         return True
 
-    def learn(self, item: T) -> bool:
+    def learn(self, item: T, last: bool = False) -> bool:
         """The answer to a write of our own, which need not wait for the watch to bring it back.
 
-        It only ever renews what is held: an answer may arrive after the news that the object is gone.
+        It only ever renews what is held: an answer may arrive after the news that the object is gone. `last` says that
+        nothing keeps the object any longer: such an answer bears the version the object had before.
         """
         old = self._held.get(item.key)
-        return old is not None and old.uid == item.uid and self.put(item)
+        if old is None or old.uid != item.uid:
+            return False
+        if last and item.version == old.version:
+            self._change(item.key, old, item)
+            return True
+        return self.put(item)
 
     def remove(self, key: Key, uid: str = "") -> bool:
         """An object is gone; with a uid, only that one, not another that has taken its name since."""

@@ -37,7 +37,8 @@ def pod(name: str = "web-1", **given: object) -> DrainPod:
 
 
 def leaving_node(**given: object) -> NodeObject:
-    return node(finalizers=(FINALIZER,), deleting=START, taints=(DISRUPTED,), **given)  # type: ignore[arg-type]
+    given = {"finalizers": (FINALIZER,), **given}
+    return node(deleting=START, taints=(DISRUPTED,), **given)  # type: ignore[arg-type]
 
 
 def kinds(step: Step) -> list[str]:
@@ -75,13 +76,13 @@ def test_the_grace_period_becomes_a_deadline_that_nobody_moves():
 
 
 def test_a_machine_that_is_still_going_is_asked_about_again():
-    step = finalization.terminated(claim(true=UP, deleting=START), False, START)
+    step = finalization.terminated(Terminate(claim(true=UP, deleting=START)), False, START)
     assert saved_claim(step).is_true(INSTANCE_TERMINATING)
     assert step.again == 5.0
 
 
 def test_a_claim_goes_when_its_machine_is_gone():
-    step = finalization.terminated(claim(true=UP, deleting=START), True, START + 9)
+    step = finalization.terminated(Terminate(claim(true=UP, deleting=START)), True, START + 9)
     assert saved_claim(step).meta.finalizers == ()
     assert "Count" in kinds(step)
 
@@ -93,14 +94,14 @@ def test_a_claim_without_our_finalizer_is_not_ours_to_end():
 def test_a_claim_whose_machine_is_told_to_go_says_so_once_and_of_its_last_generation():
     held = claim(true=UP, deleting=START)
     later = replace(held, meta=replace(held.meta, generation=2))
-    told = saved_claim(finalization.terminated(later, False, START))
+    told = saved_claim(finalization.terminated(Terminate(later), False, START))
     assert {one.generation for one in told.conditions} == {2}
-    assert kinds(finalization.terminated(told, False, START + 5)) == []
+    assert kinds(finalization.terminated(Terminate(told), False, START + 5)) == []
 
 
 def test_how_long_a_machine_took_to_go_is_counted_from_when_it_was_told():
-    told = saved_claim(finalization.terminated(claim(true=UP, deleting=START), False, START + 3))
-    step = finalization.terminated(told, True, START + 10)
+    told = saved_claim(finalization.terminated(Terminate(claim(true=UP, deleting=START)), False, START + 3))
+    step = finalization.terminated(Terminate(told), True, START + 10)
     took = {one.metric: one.value for one in step.effects if isinstance(one, Observe)}
     assert took == {
         "nodeclaims_instance_termination_duration_seconds": 7.0,
@@ -126,7 +127,7 @@ def test_a_node_that_is_fenced_off_is_not_written_again():
 def test_a_node_is_counted_as_drained_once():
     late = termination.terminate(Leaving(leaving_node(), draining()), START + 5)
     assert "Count" in kinds(late)
-    again = termination.terminate(Leaving(leaving_node(), saved_claim(late)), START + 6)
+    again = termination.terminate(Leaving(leaving_node(), ending(late).claim), START + 6)
     assert "Count" not in kinds(again)
     assert isinstance(again.effects[-1], Terminate)
 
@@ -175,8 +176,12 @@ def test_an_empty_node_is_watched_five_seconds_more():
     early = termination.terminate(Leaving(leaving_node(), drained), START + 4)
     assert "Terminate" not in kinds(early)
     late = termination.terminate(Leaving(leaving_node(), drained), START + 5)
-    assert saved_claim(late).is_true(DRAINED)
-    assert isinstance(late.effects[-1], Terminate)
+    assert ending(late).claim.is_true(DRAINED)
+    assert ending(late).held == drained
+
+
+def ending(step: Step) -> Terminate:
+    return next(effect for effect in step.effects if isinstance(effect, Terminate))
 
 
 def draining(**given: object) -> NodeClaim:
@@ -197,10 +202,9 @@ def test_attached_volumes_are_waited_for_unless_their_pod_stays():
 def test_the_deadline_ends_the_wait_for_volumes():
     late = draining(annotations={TERMINATION_TIME: "2027-01-15T08:00:03Z"})
     step = termination.terminate(Leaving(leaving_node(), late, attached=("pv-1",)), START + 6)
-    found = conditions.found(saved_claim(step).conditions, VOLUMES_DETACHED)
+    found = conditions.found(ending(step).claim.conditions, VOLUMES_DETACHED)
     assert found is not None
     assert (found.status, found.reason) == (Status.FALSE, "TerminationGracePeriodElapsed")
-    assert "Terminate" in kinds(step)
 
 
 def test_a_deadline_nobody_can_read_is_told_of_and_stops_nothing():
@@ -218,11 +222,47 @@ def test_a_node_without_a_claim_is_drained_and_let_go():
 
 
 def test_a_node_goes_when_its_machine_is_gone_and_not_before():
-    held = draining()
     here = leaving_node()
-    assert termination.gone(here, held, False, START + 7).again == 5.0
-    step = termination.gone(here, held, True, START + 7)
+    end = ending(termination.terminate(Leaving(here, draining()), START + 6))
+    assert termination.gone(end, here, False, START + 7).again == 5.0
+    step = termination.gone(end, here, True, START + 7)
     assert any(isinstance(effect, SaveNode) and not effect.after.meta.finalizers for effect in step.effects)
+
+
+def test_what_was_found_out_while_a_node_went_is_one_write_of_its_claim():
+    here, held = leaving_node(), draining()
+    end = ending(termination.terminate(Leaving(here, held), START + 6))
+    step = termination.gone(end, here, False, START + 7)
+    assert kinds(step) == ["SaveClaim"]
+    told = saved_claim(step)
+    assert all(told.is_true(one) for one in (DRAINED, VOLUMES_DETACHED, INSTANCE_TERMINATING))
+    again = ending(termination.terminate(Leaving(here, told), START + 12))
+    assert kinds(termination.gone(again, here, False, START + 12)) == []
+
+
+def test_a_claim_goes_with_its_only_node():
+    here = leaving_node()
+    end = ending(termination.terminate(Leaving(here, draining(), is_only=True), START + 6))
+    step = termination.gone(end, here, True, START + 7)
+    assert kinds(step)[0] == "SaveNode"
+    (saved,) = (one for one in step.effects if isinstance(one, SaveClaim))
+    assert saved.before == end.held
+    assert saved.after.meta.finalizers == ()
+    took = {one.metric: one.value for one in step.effects if isinstance(one, Observe)}
+    assert took["nodeclaims_instance_termination_duration_seconds"] == 0.0
+
+
+def test_a_claim_waits_for_its_other_nodes_and_for_whoever_keeps_its_node():
+    kept = leaving_node(finalizers=(FINALIZER, "example.com/keep"))
+    for leaving in (Leaving(leaving_node(), draining()), Leaving(kept, draining(), is_only=True)):
+        step = termination.gone(ending(termination.terminate(leaving, START + 6)), leaving.node, True, START + 7)
+        assert saved_claim(step).meta.finalizers == (FINALIZER,)
+
+
+def test_a_claim_nobody_deleted_yet_does_not_go_with_its_node():
+    held = replace(draining(), meta=replace(draining().meta, deleting=None))
+    step = termination.terminate(Leaving(leaving_node(), held, is_only=True), START + 6)
+    assert not ending(step).is_last
 
 
 def test_a_node_deleted_before_its_claim_keeps_the_claims_deadline_too():

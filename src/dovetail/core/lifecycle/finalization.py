@@ -62,14 +62,14 @@ def expiring(claim: NodeClaim) -> Say:
     )
 
 
-def terminated(claim: NodeClaim, gone: bool, now: float) -> Step:
+def terminated(asked: Terminate, gone: bool, now: float) -> Step:
     """What the cloud's answer means: not gone yet is asked again, gone lets the claim go."""
-    known = marked_terminating(claim, now)
+    known, written = marked_terminating(asked.claim, now), asked.written
     if not gone:
-        return Step((SaveClaim(claim, known),) if known is not claim else (), POLL_SECONDS)
-    left = tuple(one for one in claim.meta.finalizers if one != FINALIZER)
-    freed = replace(known, meta=replace(claim.meta, finalizers=left))
-    return Step((SaveClaim(claim, freed), *_counted(claim, now)))
+        return Step((SaveClaim(written, known),) if known != written else (), POLL_SECONDS)
+    left = tuple(one for one in known.meta.finalizers if one != FINALIZER)
+    freed = replace(known, meta=replace(known.meta, finalizers=left))
+    return Step((SaveClaim(written, freed), *_counted(known, now)))
 
 
 def marked_terminating(claim: NodeClaim, now: float) -> NodeClaim:

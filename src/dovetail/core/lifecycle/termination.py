@@ -43,7 +43,7 @@ class Leaving:
     """What there is to know about a Node that is being deleted.
 
     `attached` are the persistent volumes attached to it, `kept` those of pods that stay to the end. `instance_gone`
-    is only asked of Nodes that are not ready.
+    is only asked of Nodes that are not ready. `is_only` says that its claim has no other Node.
     """
 
     node: NodeObject
@@ -52,6 +52,7 @@ class Leaving:
     attached: tuple[str, ...] = ()
     kept: frozenset[str] = frozenset()
     instance_gone: bool = False
+    is_only: bool = False
 
 
 def terminate(leaving: Leaving, now: float) -> Step:
@@ -173,7 +174,13 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
             VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "TerminationGracePeriodElapsed"
         )
         known = _put(claim, over, now)
-    return Step((*before, *_saved(leaving, known), Terminate(known, leaving.node)))
+    return Step((*before, Terminate(known, leaving.node, leaving.claim, _is_last(leaving))))
+
+
+def _is_last(leaving: Leaving) -> bool:
+    """Whether the claim may go together with this Node: neither waits for anybody else."""
+    claim = leaving.claim
+    return leaving.is_only and leaving.node.meta.finalizers == (FINALIZER,) and claim is not None and claim.is_deleting
 
 
 def _put(claim: NodeClaim, condition: Condition, now: float) -> NodeClaim:
@@ -208,10 +215,11 @@ def released(node: NodeObject, now: float) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def gone(node: NodeObject, claim: NodeClaim, is_gone: bool, now: float) -> Step:
-    """The cloud answered: the machine is gone and so may the Node be, or it is asked again."""
-    known = finalization.marked_terminating(claim, now)
-    saved = () if known == claim else (SaveClaim(claim, known),)
-    if not is_gone:
-        return Step(saved, finalization.POLL_SECONDS)
-    return Step((*saved, *released(node, now)))
+def gone(asked: Terminate, node: NodeObject, is_gone: bool, now: float) -> Step:
+    """The cloud answered: the machine is gone and so may the Node be, or it is asked again. What was found out on the
+    way is one write, and none where the claim goes as well."""
+    if is_gone and asked.is_last:
+        return Step((*released(node, now), *finalization.terminated(asked, True, now).effects))
+    known = finalization.marked_terminating(asked.claim, now)
+    saved = () if known == asked.written else (SaveClaim(asked.written, known),)
+    return Step((*saved, *released(node, now))) if is_gone else Step(saved, finalization.POLL_SECONDS)
