@@ -57,8 +57,9 @@ def shrunk(ours: Result, peer: Result | None) -> Iterator[Row]:
 
 
 def rolled(ours: Result, peer: Result | None) -> Iterator[Row]:
-    what = f"{ours.nodes_before} nodes have drifted, a fifth may be away"
+    what = f"the nodes of {live_change.PODS[ROLL]:,} pods have drifted, a fifth may be away"
     theirs = None if peer is None else _each(peer)
+    yield lower(f"{what}: nodes", "count", ours.nodes_before, None if peer is None else peer.nodes_before)
     yield lower(f"{what}: until the last went{_note(peer)}", "s", ours.seconds, None if peer is None else peer.seconds)
     yield lower(f"{what}: time for each that went", "s", _each(ours), theirs, times=ROLL_TIMES)
     yield lower(f"{what}: pods evicted", "count", ours.evicted, None if peer is None else peer.evicted)

@@ -318,6 +318,32 @@ def test_a_name_that_was_taken_away_is_given_anew_and_nodes_wait_for_that():
     asyncio.run(scenario())
 
 
+def test_a_name_lost_as_the_last_was_written_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):
+    async def scenario() -> None:
+        server = Server(cut=True)
+        places = watching(server, planned())
+        task = asyncio.create_task(places.tell("claim", "node"))
+        await _turns()
+        noted, lost = places._note, [B[0]]
+
+        def note() -> None:
+            noted()
+            if places._written.is_set() and lost:
+                places.lost(lost.pop())
+
+        monkeypatch.setattr(places, "_note", note)
+        places.saw(A[0], "node")
+        places.saw(B[0], "node")
+        await _turns()
+        assert [name for name, _, _ in server.asked] == ["a", "b", "b"]
+        assert not task.done()
+        places.saw(B[0], "node")
+        await _turns()
+        assert task.done()
+
+    asyncio.run(scenario())
+
+
 def test_who_is_bound_or_planned_elsewhere_or_takes_names_away_again_and_again_is_left_alone():
     server = Server()
 

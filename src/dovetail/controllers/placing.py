@@ -122,18 +122,24 @@ class Places:
         if len(self._named) > len(self._nominations) + _STALE:
             self._named = {pod: what for pod, what in self._named.items() if self._nominations.get(pod) is not None}
             self._anew = {pod: times for pod, times in self._anew.items() if pod in self._named}
+        awaited = self._all_here if at_once else self._written
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_SECONDS):
-                await (self._all_here if at_once else self._written).wait()
+                while not awaited.is_set():  # somebody may have lost his name since it was
+                    await awaited.wait()
         return True
 
-    async def _write(self, new: list[Nomination], node: str) -> None:
+    def _write(self, new: list[Nomination], node: str) -> Coroutine[Any, Any, None]:
+        """Whoever asks from now on, before any of it is done, hears that names are being written."""
         unseen = _Unseen(node, {one.pod for one in new})
         self._naming += len(new)
         for one in new:
             self._seen(one.pod)  # whoever waits for an older name of it waits in vain
             self._unseen[one.pod] = unseen
         self._note()
+        return self._until_seen(new, node, unseen)
+
+    async def _until_seen(self, new: list[Nomination], node: str, unseen: _Unseen) -> None:
         try:
             named = await asyncio.gather(*(self._name(one, node) for one in new))
             self._forget(unseen, (one.pod for one, done in zip(new, named, strict=True) if not done))
