@@ -9,8 +9,10 @@ from tests.live.live import Live, condition, is_true
 from tests.live.virtual_time import run
 
 from dovetail.api import kinds
+from dovetail.api.kinds import Kind
 from dovetail.clouds.port import Unavailable
 from dovetail.core.nodeclaims import NodeClaim
+from dovetail.kube.errors import Conflict
 
 DISRUPTED = "karpenter.sh/disrupted"
 
@@ -244,6 +246,48 @@ def test_a_drained_node_says_so_while_its_cloud_refuses_to_end_the_machine(monke
             assert not condition(live.claim(), "InstanceTerminating")
             monkeypatch.setattr(live.cloud, "terminate", ends)
             await live.until(lambda: not live.claims() and not live.nodes(), 120)
+
+    run(scenario())
+
+
+def test_a_machine_that_is_gone_at_once_is_asked_for_once_and_its_claim_goes_unwritten(monkeypatch):
+    async def scenario() -> None:
+        async with Live() as live:
+            name = await up(live)
+            client, asked, refusals = live.controller.hands.client, [], [Conflict("somebody wrote in between")]
+            ends, patch = live.cloud.terminate, client.patch
+
+            async def terminate(claim: NodeClaim) -> None:
+                asked.append(claim.name)
+                await ends(claim)
+
+            async def patched(kind: Kind, name: str, change: Any, *args: Any, **more: Any) -> Any:
+                if kind is kinds.NODES and "finalizers" in str(change) and refusals:
+                    raise refusals.pop()
+                return await patch(kind, name, change, *args, **more)
+
+            monkeypatch.setattr(live.cloud, "terminate", terminate)
+            monkeypatch.setattr(client, "patch", patched)
+            live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 0}})
+            live.delete(kinds.NODE_CLAIMS, name)
+            await live.until(lambda: not live.claims() and not live.nodes(), 60)
+            assert asked == [name, name], "once for each time its Node was to go"
+            assert live.value("nodes_drained_total", nodepool="general") == 1
+            turned = 'operator_nodeclaim_status_condition_transitions_total{type="InstanceTerminating"'
+            assert turned not in live.metrics.text()
+
+    run(scenario())
+
+
+def test_a_claim_made_anew_under_its_name_has_a_machine_that_is_there():
+    async def scenario() -> None:
+        async with Live() as live:
+            for _ in range(2):
+                live.put(kinds.NODE_CLAIMS, objects.claim("mine"))
+                await live.until(live.ready, 60)
+                assert [one.provider_id for one in await live.cloud.instances()] == ["kwok://mine"]
+                live.delete(kinds.NODE_CLAIMS, "mine")
+                await live.until(lambda: not live.claims() and not live.nodes(), 60)
 
     run(scenario())
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, assert_never
 
@@ -44,7 +45,7 @@ from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import finalization, launch, termination
 from dovetail.core.nodeclaims import NodeClaim
 from dovetail.kube.client import Client
-from dovetail.kube.errors import Conflict, Invalid, NotFound
+from dovetail.kube.errors import Conflict, Invalid, KubeError, NotFound
 from dovetail.kube.patches import JsonPatch, MergePatch
 
 KINDS: dict[str, Kind] = {
@@ -164,8 +165,8 @@ class Hands:
         try:
             gone = await self.machines.terminate(asked.claim)
         except CloudError:
-            # What was found out so far is told all the same: this may take a while.
-            await self._save_claim(SaveClaim(asked.written, asked.claim))
+            with suppress(KubeError):  # it is the cloud's trouble that is to be heard of
+                await self.perform(termination.refused(asked))
             raise
         if asked.node is None:
             return finalization.terminated(asked, gone, self.now())

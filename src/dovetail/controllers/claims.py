@@ -128,7 +128,7 @@ class Claims:
         if node is None:
             return
         if node.is_deleting:
-            # Until the last is gone there is nothing to do but to notice one more.
+            # Until the last is gone there is little to do, and nothing that cannot wait for the next few.
             self.look_at(node, BEFORE_THE_LAST_SECONDS if self.pods.are_left(node.name) else 0.0)
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):

@@ -82,9 +82,8 @@ class Pods:
         return sum(_moves(one) for one in self._cluster.pods.on_node(node))
 
     def are_left(self, node: str) -> bool:
-        """Whether any pod is there that a drain may have to wait for."""
-        held = self._cluster.pods.on_node(node)
-        return any(one.owner.kind not in TIED_TO_NODE and one.phase not in FINISHED for one in held)
+        """Whether any pod is there that is no daemon and not over."""
+        return any(_is_guest(one) for one in self._cluster.pods.on_node(node))
 
     def eviction_cost(self, node: str) -> float:
         """What it is worth to have all pods of a node leave."""
@@ -112,9 +111,11 @@ class Pods:
 
 
 def _moves(pod: PodRecord) -> bool:
-    if pod.owner.kind in TIED_TO_NODE or pod.phase in FINISHED:
-        return False
-    return not pod.rare.deletion or pod.owner.kind == "StatefulSet"
+    return _is_guest(pod) and (not pod.rare.deletion or pod.owner.kind == "StatefulSet")
+
+
+def _is_guest(pod: PodRecord) -> bool:
+    return pod.owner.kind not in TIED_TO_NODE and pod.phase not in FINISHED
 
 
 class Ears(Protocol):

@@ -130,7 +130,8 @@ class Places:
         return True
 
     def _write(self, new: list[Nomination], node: str) -> Coroutine[Any, Any, None]:
-        """Whoever asks from now on, before any of it is done, hears that names are being written."""
+        """Whoever asks from now on, before any of it is done, hears that names are being written; so what this returns
+        must be run."""
         unseen = _Unseen(node, {one.pod for one in new})
         self._naming += len(new)
         for one in new:

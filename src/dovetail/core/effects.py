@@ -64,6 +64,7 @@ class Terminate:
 
     @property
     def written(self) -> NodeClaim:
+        """The claim as the API server has it."""
         return self.held or self.claim
 
 

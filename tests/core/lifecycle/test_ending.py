@@ -125,11 +125,14 @@ def test_a_node_that_is_fenced_off_is_not_written_again():
 
 
 def test_a_node_is_counted_as_drained_once():
-    late = termination.terminate(Leaving(leaving_node(), draining()), START + 5)
-    assert "Count" in kinds(late)
-    again = termination.terminate(Leaving(leaving_node(), ending(late).claim), START + 6)
-    assert "Count" not in kinds(again)
-    assert isinstance(again.effects[-1], Terminate)
+    here = leaving_node()
+    end = ending(termination.terminate(Leaving(here, draining()), START + 5))
+    answers = (termination.gone(end, here, False, START + 5), termination.gone(end, here, True, START + 5))
+    for step in (*answers, termination.refused(end)):
+        assert kinds(step)[:2] == ["SaveClaim", "Count"]
+        again = ending(termination.terminate(Leaving(here, saved_claim(step)), START + 10))
+        assert "Count" not in kinds(termination.gone(again, here, False, START + 10))
+        assert termination.refused(again) == Step()
 
 
 def test_pods_of_a_node_without_a_claim_are_evicted_for_no_reason_of_ours():
@@ -233,7 +236,7 @@ def test_what_was_found_out_while_a_node_went_is_one_write_of_its_claim():
     here, held = leaving_node(), draining()
     end = ending(termination.terminate(Leaving(here, held), START + 6))
     step = termination.gone(end, here, False, START + 7)
-    assert kinds(step) == ["SaveClaim"]
+    assert kinds(step) == ["SaveClaim", "Count"]
     told = saved_claim(step)
     assert all(told.is_true(one) for one in (DRAINED, VOLUMES_DETACHED, INSTANCE_TERMINATING))
     again = ending(termination.terminate(Leaving(here, told), START + 12))
@@ -250,6 +253,8 @@ def test_a_claim_goes_with_its_only_node():
     assert saved.after.meta.finalizers == ()
     took = {one.metric: one.value for one in step.effects if isinstance(one, Observe)}
     assert took["nodeclaims_instance_termination_duration_seconds"] == 0.0
+    counted = [one.metric for one in step.effects if isinstance(one, Count)]
+    assert counted == ["nodes_terminated_total", "nodes_drained_total", "nodeclaims_terminated_total"]
 
 
 def test_a_claim_waits_for_its_other_nodes_and_for_whoever_keeps_its_node():
@@ -259,8 +264,15 @@ def test_a_claim_waits_for_its_other_nodes_and_for_whoever_keeps_its_node():
         assert saved_claim(step).meta.finalizers == (FINALIZER,)
 
 
-def test_a_claim_nobody_deleted_yet_does_not_go_with_its_node():
-    held = replace(draining(), meta=replace(draining().meta, deleting=None))
+def test_a_claim_that_others_keep_too_loses_our_finalizer_with_its_node():
+    held = replace(draining(), meta=replace(draining().meta, finalizers=(FINALIZER, "example.com/keep")))
+    end = ending(termination.terminate(Leaving(leaving_node(), held, is_only=True), START + 6))
+    assert saved_claim(termination.gone(end, leaving_node(), True, START + 7)).meta.finalizers == ("example.com/keep",)
+
+
+@pytest.mark.parametrize("changed", [{"deleting": None}, {"finalizers": ("example.com/keep",)}])
+def test_a_claim_nobody_deleted_yet_or_that_is_not_ours_to_end_does_not_go_with_its_node(changed: dict[str, object]):
+    held = replace(draining(), meta=replace(draining().meta, **changed))  # type: ignore[arg-type]
     step = termination.terminate(Leaving(leaving_node(), held, is_only=True), START + 6)
     assert not ending(step).is_last
 

@@ -177,13 +177,20 @@ class SimCloud:
         """Its Node, or the one that was there first. A sale nobody can be sure of is undone: if the Node is there
         after all, it is recognised, and counted, when the same order comes again."""
         try:
-            node = await self._api.create(nodes.body(machine, claim))
+            node = await self._made(claim, machine)
         except BaseException:
             self.market.give_back(claim.name)
             raise
         if nodes.sale_of(node.meta) != _unpriced(self.market.ledger.get(claim.name)):
             self.market.give_back(claim.name)
         return self._recognised(node, claim.name)
+
+    async def _made(self, claim: NodeClaim, machine: Instance) -> NodeObject:
+        """Its Node. One that had the name before it may be gone: this one is not."""
+        node = await self._api.create(nodes.body(machine, claim))
+        if not node.is_deleting:
+            self._gone_at.pop(node.name, None)
+        return node
 
     def _chosen(self, order: Order) -> _Chosen | tuple[Shortage, ...]:
         """The first option that is not sold out, or all that is missing."""
@@ -218,7 +225,7 @@ class SimCloud:
             await self._habits.sleep(max(0.0, at - self._habits.now()))
             async with self._turns.of(name):
                 try:
-                    await self._api.create(nodes.body(machine, claim))
+                    await self._made(claim, machine)
                     del self._promised[name]
                     return
                 except CloudError:

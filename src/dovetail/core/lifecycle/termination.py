@@ -125,9 +125,7 @@ def _drained(leaving: Leaving, deadline: float | None, now: float, before: list[
     if held.status is Status.UNKNOWN and -SKEW_SECONDS < waited < SETTLE_SECONDS:
         return Step(tuple(before), min(max(SETTLE_SECONDS - waited, 0.05), SETTLE_SECONDS))
     if held.status is not Status.TRUE:
-        known = set_condition(claim, conditions.true(DRAINED), now)
-        before = [*before, Count("nodes_drained_total", _pool(node))]
-        claim = known
+        claim = set_condition(claim, conditions.true(DRAINED), now)
     return _detached(leaving, claim, deadline, now, before)
 
 
@@ -178,9 +176,11 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
 
 
 def _is_last(leaving: Leaving) -> bool:
-    """Whether the claim may go together with this Node: neither waits for anybody else."""
+    """Whether our claim may go together with this Node: neither waits for the other's like."""
     claim = leaving.claim
-    return leaving.is_only and leaving.node.meta.finalizers == (FINALIZER,) and claim is not None and claim.is_deleting
+    if claim is None or not claim.is_deleting or FINALIZER not in claim.meta.finalizers:
+        return False
+    return leaving.is_only and leaving.node.meta.finalizers == (FINALIZER,)
 
 
 def _put(claim: NodeClaim, condition: Condition, now: float) -> NodeClaim:
@@ -219,7 +219,23 @@ def gone(asked: Terminate, node: NodeObject, is_gone: bool, now: float) -> Step:
     """The cloud answered: the machine is gone and so may the Node be, or it is asked again. What was found out on the
     way is one write, and none where the claim goes as well."""
     if is_gone and asked.is_last:
-        return Step((*released(node, now), *finalization.terminated(asked, True, now).effects))
+        return Step((*released(node, now), *_drained_now(asked), *finalization.terminated(asked, True, now).effects))
     known = finalization.marked_terminating(asked.claim, now)
-    saved = () if known == asked.written else (SaveClaim(asked.written, known),)
-    return Step((*saved, *released(node, now))) if is_gone else Step(saved, finalization.POLL_SECONDS)
+    saved: tuple[Effect, ...] = () if known == asked.written else (SaveClaim(asked.written, known),)
+    told = (*saved, *_drained_now(asked))
+    return Step((*told, *released(node, now))) if is_gone else Step(told, finalization.POLL_SECONDS)
+
+
+def refused(asked: Terminate) -> Step:
+    """The cloud has trouble, and that may take a while: what was found out so far is told, unless somebody wrote the
+    claim meanwhile."""
+    if asked.claim == asked.written:
+        return Step()
+    return Step((SaveClaim(asked.written, asked.claim, locked=True), *_drained_now(asked)))
+
+
+def _drained_now(asked: Terminate) -> tuple[Effect, ...]:
+    """Counted after the write that says so: whoever looks again does not count it again."""
+    if asked.node is None or asked.written.is_true(DRAINED) or not asked.claim.is_true(DRAINED):
+        return ()
+    return (Count("nodes_drained_total", _pool(asked.node)),)
