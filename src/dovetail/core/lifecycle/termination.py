@@ -176,7 +176,7 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
 
 
 def _is_last(leaving: Leaving) -> bool:
-    """Whether our claim may go together with this Node: neither waits for the other's like."""
+    """Whether our claim may go together with this Node: it has no other, and nobody else keeps this one."""
     claim = leaving.claim
     if claim is None or not claim.is_deleting or FINALIZER not in claim.meta.finalizers:
         return False
