@@ -9,8 +9,9 @@ nodes by two watches, and the one of all pods is the busier: so a name counts as
 ours. And where it was just trying a pod that got a name, and failed, it takes the name away: then it is given anew.
 Machines that join as soon as they are bought wait for all that are being bought besides: whoever spreads pods over
 nodes knows only those that are there, and puts two on one where the next would have taken the second. Where all pods of
-a plan ask for the same, every place is as good as another, and they cost no write. Where we may not write it, nothing
-is lost but this.
+a plan ask for the same, every place is as good as another, and they cost no write. Otherwise all get names: to spare
+one kind, or the small ones, was tried, and cost more nodes than no names at all, for a pod that is tried before its own
+node can be used takes the room that is kept for nobody. Where we may not write it, nothing is lost but this.
 """
 
 from __future__ import annotations
