@@ -202,6 +202,16 @@ def test_attached_volumes_are_waited_for_unless_their_pod_stays():
     assert "Terminate" in kinds(termination.terminate(kept, START + 6))
 
 
+def test_a_node_that_waits_for_its_volumes_is_counted_as_drained_once():
+    here = leaving_node()
+    step = termination.terminate(Leaving(here, draining(), attached=("pv-1",)), START + 6)
+    assert kinds(step) == ["SaveNode", "SaveClaim", "Count", "Say"]
+    again = termination.terminate(Leaving(here, saved_claim(step), attached=("pv-1",)), START + 7)
+    assert "Count" not in kinds(again)
+    end = ending(termination.terminate(Leaving(here, saved_claim(step)), START + 8))
+    assert "Count" not in kinds(termination.gone(end, here, False, START + 8))
+
+
 def test_the_deadline_ends_the_wait_for_volumes():
     late = draining(annotations={TERMINATION_TIME: "2027-01-15T08:00:03Z"})
     step = termination.terminate(Leaving(leaving_node(), late, attached=("pv-1",)), START + 6)

@@ -166,7 +166,8 @@ def _detached(leaving: Leaving, claim: NodeClaim, deadline: float | None, now: f
     elif deadline is None or now < deadline:
         waiting = Condition(VOLUMES_DETACHED, Status.UNKNOWN, "AwaitingVolumeDetachment", "AwaitingVolumeDetachment")
         known = _put(claim, waiting, now)
-        return Step((*before, *_saved(leaving, known), _awaiting(leaving.node, blocking)), POLL_SECONDS)
+        told = (*_written(leaving.node, leaving.claim or known, known), _awaiting(leaving.node, blocking))
+        return Step((*before, *told), POLL_SECONDS)
     else:
         over = Condition(
             VOLUMES_DETACHED, Status.FALSE, "TerminationGracePeriodElapsed", "TerminationGracePeriodElapsed"
@@ -189,9 +190,15 @@ def _put(claim: NodeClaim, condition: Condition, now: float) -> NodeClaim:
     return claim if same else set_condition(claim, condition, now)
 
 
-def _saved(leaving: Leaving, known: NodeClaim) -> tuple[SaveClaim, ...]:
-    before = leaving.claim
-    return () if before is None or before == known else (SaveClaim(before, known),)
+def _written(node: NodeObject, before: NodeClaim, after: NodeClaim, locked: bool = False) -> tuple[Effect, ...]:
+    """What is new of a claim."""
+    return () if before == after else (SaveClaim(before, after, locked), *_drained_now(node, before, after))
+
+
+def _drained_now(node: NodeObject, before: NodeClaim, after: NodeClaim) -> tuple[Effect, ...]:
+    """Counted after the write that says so: whoever looks again does not count it again."""
+    news = after.is_true(DRAINED) and not before.is_true(DRAINED)
+    return (Count("nodes_drained_total", _pool(node)),) if news else ()
 
 
 def _ref(node: NodeObject) -> Ref:
@@ -219,23 +226,13 @@ def gone(asked: Terminate, node: NodeObject, is_gone: bool, now: float) -> Step:
     """The cloud answered: the machine is gone and so may the Node be, or it is asked again. What was found out on the
     way is one write, and none where the claim goes as well."""
     if is_gone and asked.is_last:
-        return Step((*released(node, now), *_drained_now(asked), *finalization.terminated(asked, True, now).effects))
-    known = finalization.marked_terminating(asked.claim, now)
-    saved: tuple[Effect, ...] = () if known == asked.written else (SaveClaim(asked.written, known),)
-    told = (*saved, *_drained_now(asked))
+        counted = _drained_now(node, asked.written, asked.claim)
+        return Step((*released(node, now), *counted, *finalization.terminated(asked, True, now).effects))
+    told = _written(node, asked.written, finalization.marked_terminating(asked.claim, now))
     return Step((*told, *released(node, now))) if is_gone else Step(told, finalization.POLL_SECONDS)
 
 
 def refused(asked: Terminate) -> Step:
     """The cloud has trouble, and that may take a while: what was found out so far is told, unless somebody wrote the
     claim meanwhile."""
-    if asked.claim == asked.written:
-        return Step()
-    return Step((SaveClaim(asked.written, asked.claim, locked=True), *_drained_now(asked)))
-
-
-def _drained_now(asked: Terminate) -> tuple[Effect, ...]:
-    """Counted after the write that says so: whoever looks again does not count it again."""
-    if asked.node is None or asked.written.is_true(DRAINED) or not asked.claim.is_true(DRAINED):
-        return ()
-    return (Count("nodes_drained_total", _pool(asked.node)),)
+    return Step() if asked.node is None else Step(_written(asked.node, asked.written, asked.claim, locked=True))
