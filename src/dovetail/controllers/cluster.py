@@ -107,8 +107,9 @@ class Cluster:
         self.nodes.listen(self._node_changed)
         self._claim_reader, self._node_reader = ClaimReader(), NodeReader()
         self._watched: list[Watched] = []
-        self._typed(kinds.NODES, Typed(NodeWire, _kept(self._node_reader.of)), self.nodes)
-        self._typed(kinds.NODE_CLAIMS, Typed(ClaimWire, _kept(self._claim_reader.of)), self.claims)
+        self._typed(kinds.NODES, Typed(NodeWire, _kept(self._node_reader.of), _known(self.nodes)), self.nodes)
+        claims = Typed(ClaimWire, _kept(self._claim), _known(self.claims))
+        self._typed(kinds.NODE_CLAIMS, claims, self.claims)
         self._typed(kinds.PODS, self.pods.codec, self.pods)
         self._typed(kinds.NODE_POOLS, Plain(_told_its_kind(kinds.NODE_POOLS, pools.read)), self.pools)
         self._typed(kinds.VOLUME_ATTACHMENTS, Plain(_attachment), self.attachments)
@@ -255,7 +256,10 @@ class Cluster:
 
     def learn_claim(self, answer: dict[str, Any], new: bool = False) -> None:
         with suppress(msgspec.ValidationError, BadInput):  # the watch says that it is left out, and why
-            self._learn_claim(self._claim_reader.of(msgspec.convert(answer, ClaimWire)), new)
+            self._learn_claim(self._claim(msgspec.convert(answer, ClaimWire)), new)
+
+    def _claim(self, wire: ClaimWire) -> NodeClaim:
+        return self._claim_reader.of(wire, self.claim(wire.metadata.name))
 
     def _learn_claim(self, claim: NodeClaim, new: bool) -> None:
         if new:
@@ -288,6 +292,18 @@ def _stored(value: NodeClaim | NodeObject) -> Stored[Any]:
 
 def _kept(read: Callable[[Any], Any]) -> Callable[[Any], Stored[Any]]:
     return lambda wire: _stored(read(wire))
+
+
+def _known(store: Store[Stored[Any]]) -> Callable[[Any], Stored[Any] | None]:
+    """What is held of an object, if it is of the version that its metadata names."""
+
+    def held(metadata: Any) -> Stored[Any] | None:
+        one = store.get(metadata.name)
+        version = metadata.resource_version
+        same = one is not None and version and one.value.meta.version == version and one.uid == metadata.uid
+        return one if same else None
+
+    return held
 
 
 def _provider(one: Stored[Any]) -> Iterable[Hashable]:

@@ -15,7 +15,7 @@ from typing import Final
 
 PREFIX: Final = "karpenter_"
 #: A few milliseconds' worth.
-LINES_AT_ONCE: Final = 500
+LINES_AT_ONCE: Final = 100
 #: Seconds; from a millisecond to an hour, as the peer has them.
 DURATIONS: Final = (
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 180.0, 300.0, 600.0,

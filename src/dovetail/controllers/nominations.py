@@ -60,6 +60,11 @@ class Nominations:
     def is_target(self, target: str) -> bool:
         return bool(self._by_target.get(target))
 
+    def is_expected(self, target: str, now: float) -> bool:
+        """Whether a pod is on its way there whose time is not over."""
+        held = (self._by_pod[key].until for key in self._by_target.get(target, ()))
+        return any(until is None or until > now for until in held)
+
     def nominate(
         self,
         pods: Iterable[tuple[Key, str]],

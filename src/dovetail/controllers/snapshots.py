@@ -20,6 +20,7 @@ from dovetail.api.pods import Shapes, Surroundings
 from dovetail.api.scheduler_config import Service
 from dovetail.api.volumes import Storage
 from dovetail.api.workloads import Belonging
+from dovetail.collector import RESTING
 from dovetail.controllers.cluster import Cluster
 from dovetail.controllers.disruption.moves import Moves
 from dovetail.controllers.nominations import Nominations
@@ -155,8 +156,9 @@ class Snapshots:
     def take(self) -> Snapshot:
         """The cluster now, with planned pods where they were planned to go."""
         pools = self.pools()
-        held = tuple(self._nodes({one.name: one for one in pools}))
-        placed = tuple(self._placed(held))
+        with RESTING:
+            held = tuple(self._nodes({one.name: one for one in pools}))
+            placed = tuple(self._placed(held))
         self._elsewhere.looked()
         return Snapshot(
             nodes=held,
@@ -299,7 +301,7 @@ class Snapshots:
     def _placed(self, held: tuple[Node, ...]) -> Iterator[Pod]:
         leaving = {one.name for one in held if one.leaving}
         staying = {one.name for one in held if not one.leaving} if self._moves else set()
-        names = self._names()
+        names, are_planned = self._names(), bool(self._nominations)
         budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
         stranded = self._stranded(held)
         every = self._cluster.pods.pods(self.surroundings())
@@ -307,7 +309,7 @@ class Snapshots:
         for pod in every:
             if stranded and (pod.namespace, pod.name) in stranded:
                 pod = self._elsewhere.of(pod, PodState.PENDING)
-            if pod.state in _UNBOUND and self._nominations:
+            if are_planned and pod.state in _UNBOUND:
                 yield self._as_planned(pod, names, leaving, room)
             elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
                 yield self._moved(pod, names, staying)

@@ -167,12 +167,18 @@ S = TypeVar("S", bound=Identified)
 
 
 class Typed(Generic[S, V]):
-    """Objects as one struct, which skips what it does not name; `keep` makes of it what is kept."""
+    """Objects as one struct, which skips what it does not name; `keep` makes of it what is kept.
 
-    def __init__(self, struct: type[S], keep: Callable[[S], V]) -> None:
+    `known` is asked for what is kept already of this very version, by the object's metadata: a write of our own comes
+    back with the watch, and need not be made anything of twice.
+    """
+
+    def __init__(
+        self, struct: type[S], keep: Callable[[S], V], known: Callable[[Any], V | None] = lambda metadata: None
+    ) -> None:
         self._items = msgspec.json.Decoder(struct)
         self._events: msgspec.json.Decoder[WireEvent[S]] = msgspec.json.Decoder(_event_of(struct))
-        self._keep = keep
+        self._keep, self._known = keep, known
 
     def item(self, raw: bytes | Raw) -> V:
         return self._keep(self._items.decode(raw))
@@ -182,7 +188,8 @@ class Typed(Generic[S, V]):
         version = found.object.metadata.resource_version
         if found.type in NO_OBJECT:
             return found.type, version, None
-        return found.type, version, self._keep(found.object)
+        kept = self._known(found.object.metadata)
+        return found.type, version, self._keep(found.object) if kept is None else kept
 
 
 def _event_of(struct: Any) -> Any:

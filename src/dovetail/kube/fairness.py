@@ -82,6 +82,8 @@ class _Queue:
 
     def oldest(self) -> float | None:
         """When the one who waits longest came, or None; those who gave up are forgotten on the way."""
+        if not self._flows:
+            return None
         for flow in list(self._flows):
             waiting = self._flows[flow]
             while waiting and waiting[0].turn.done():

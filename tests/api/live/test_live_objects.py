@@ -85,6 +85,32 @@ def test_claims_with_equal_type_lists_share_them():
     assert first.requirements.get(key) is second.requirements.get(key)
 
 
+def test_of_a_claim_that_is_known_only_what_became_of_it_is_read_again():
+    reader, body = ClaimReader(), {**CLAIM, "metadata": {**CLAIM["metadata"], "uid": "u1", "generation": 1}}
+    before = reader.read(msgspec.json.encode(body))
+    status = {"providerID": "sim://2", "nodeName": "n2", "capacity": {"cpu": "8"}}
+    wire = msgspec.convert({**body, "status": status}, claims.ClaimWire)
+    after = reader.of(wire, before)
+    assert after == reader.of(wire)
+    assert after.requirements is before.requirements
+    assert (after.provider_id, after.node_name, after.conditions) == ("sim://2", "n2", ())
+
+
+@pytest.mark.parametrize("other", [{"uid": "u2"}, {"generation": 2}])
+def test_a_claim_of_another_life_or_with_another_spec_is_read_whole(other: dict[str, object]):
+    reader, about = ClaimReader(), {**CLAIM["metadata"], "uid": "u1", "generation": 1}
+    before = reader.read(msgspec.json.encode({**CLAIM, "metadata": about}))
+    body = {**CLAIM, "metadata": {**about, **other}, "spec": {**CLAIM["spec"], "expireAfter": "1h"}}
+    after = reader.of(msgspec.convert(body, claims.ClaimWire), before)
+    assert before.expire_after != 3600.0
+    assert after.expire_after == 3600.0
+
+
+def test_labels_that_say_the_same_are_kept_once():
+    first, second = (read_claim({**CLAIM, "metadata": {"name": "c", "labels": {"zone": "a" * 40}}}) for _ in range(2))
+    assert first.meta.labels["zone"] is second.meta.labels["zone"]
+
+
 def test_a_new_claim_lists_its_types_cheapest_first_and_reads_back_the_same():
     held = read_claim(CLAIM)
     body = claims.new_body(held, types=("b", "a"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -20,12 +21,13 @@ from dovetail.api.live.meta import (
     read_taints,
     taint_body,
 )
+from dovetail.api.live.shared import Shared
 from dovetail.core import labels, resources, timestamps
 from dovetail.core.errors import BadInput, BadValue
-from dovetail.core.nodeclaims import NodeClaim
+from dovetail.core.nodeclaims import Meta, NodeClaim
 from dovetail.core.nodepools import NodeClassRef
 from dovetail.core.requirements import Requirement, Requirements, requirement
-from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.resources import Resources
 
 NEVER: Final = "Never"
 API_VERSION: Final = "karpenter.sh/v1"
@@ -87,8 +89,8 @@ class ClaimReader:
     """Reads claims. Those of one plan list the same hundreds of types, so equal requirements are kept once."""
 
     def __init__(self) -> None:
-        self._known: dict[Requirement, Requirement] = {}
-        self._amounts: dict[Resources, Resources] = {NOTHING: NOTHING}
+        self._known: Shared[Requirement] = Shared()
+        self._amounts: Shared[Resources] = Shared()
 
     def read(self, raw: bytes | msgspec.Raw) -> NodeClaim:
         """One claim; what cannot be read is a `BadInput` that names the field."""
@@ -97,18 +99,14 @@ class ClaimReader:
         except msgspec.MsgspecError as problem:
             raise BadValue(str(problem)) from None
 
-    def of(self, wire: ClaimWire) -> NodeClaim:
-        spec, status = wire.spec, wire.status
-        ref = spec.node_class_ref
-        return NodeClaim(
-            meta=read_meta(wire.metadata),
-            node_class=NodeClassRef(ref.group, ref.kind, ref.name),
-            requirements=self._requirements(spec.requirements),
-            requests=self._resources((spec.resources or {}).get("requests"), "spec", "resources", "requests"),
-            taints=read_taints(spec.taints, "spec"),
-            startup_taints=read_taints(spec.startup_taints, "spec"),
-            grace=_seconds(spec.termination_grace_period, "terminationGracePeriod"),
-            expire_after=_seconds(spec.expire_after, "expireAfter"),
+    def of(self, wire: ClaimWire, before: NodeClaim | None = None) -> NodeClaim:
+        """One claim; of the spec nothing is read again if it is that of the claim as it was `before`."""
+        meta, status = read_meta(wire.metadata), wire.status
+        if before is None or before.meta.uid != meta.uid or before.meta.generation != meta.generation:
+            before = self._ordered(meta, wire.spec)
+        return replace(
+            before,
+            meta=meta,
             provider_id=status.provider_id,
             image_id=status.image_id,
             node_name=status.node_name,
@@ -118,6 +116,20 @@ class ClaimReader:
             last_pod_event=timestamps.seconds(status.last_pod_event_time) if status.last_pod_event_time else None,
         )
 
+    def _ordered(self, meta: Meta, spec: _Spec) -> NodeClaim:
+        """What a claim asks for, before anything became of it."""
+        ref = spec.node_class_ref
+        return NodeClaim(
+            meta=meta,
+            node_class=NodeClassRef(ref.group, ref.kind, ref.name),
+            requirements=self._requirements(spec.requirements),
+            requests=self._resources((spec.resources or {}).get("requests"), "spec", "resources", "requests"),
+            taints=read_taints(spec.taints, "spec"),
+            startup_taints=read_taints(spec.startup_taints, "spec"),
+            grace=_seconds(spec.termination_grace_period, "terminationGracePeriod"),
+            expire_after=_seconds(spec.expire_after, "expireAfter"),
+        )
+
     def _requirements(self, wires: list[_Requirement]) -> Requirements:
         found = []
         for at, one in enumerate(wires):
@@ -125,12 +137,11 @@ class ClaimReader:
                 made = requirement(one.key, one.operator, one.values or (), one.min_values)
             except BadInput as problem:
                 raise BadValue(str(problem)).at("spec", f"requirements[{at}]") from None
-            found.append(self._known.setdefault(made, made))
+            found.append(self._known.of(made))
         return Requirements(found)
 
     def _resources(self, wire: object, *path: str) -> Resources:
-        made = resources.parse(wire, *path)
-        return self._amounts.setdefault(made, made)
+        return self._amounts.of(resources.parse(wire, *path))
 
 
 def _seconds(text: str | None, name: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,6 +18,8 @@ from dovetail.core.taints import Effect, Taint
 Body = dict[str, Any]
 _STATUSES: Final = {str(one): one for one in Status}
 _EFFECTS: Final = {str(one): one for one in Effect}
+#: Most texts say the same of a thousand nodes, and are kept once.
+_same: Final = sys.intern
 
 
 class OwnerWire(msgspec.Struct, rename="camel", gc=False):
@@ -63,11 +66,16 @@ def read_meta(wire: MetaWire) -> Meta:
         generation=wire.generation,
         created=_time(wire.creation_timestamp) or 0.0,
         deleting=_time(wire.deletion_timestamp),
-        labels=MappingProxyType(wire.labels) if wire.labels else NO_LABELS,
-        annotations=MappingProxyType(wire.annotations) if wire.annotations else NO_LABELS,
+        labels=_texts(wire.labels),
+        annotations=_texts(wire.annotations),
         finalizers=tuple(wire.finalizers or ()),
         owners=tuple(Owner(one.kind, one.name, one.uid, one.api_version) for one in wire.owner_references or ()),
     )
+
+
+def _texts(said: dict[str, str] | None) -> Mapping[str, str]:
+    """Labels or annotations."""
+    return MappingProxyType({_same(key): _same(text) for key, text in said.items()}) if said else NO_LABELS
 
 
 def _time(text: str | None) -> float | None:
@@ -77,10 +85,10 @@ def _time(text: str | None) -> float | None:
 def read_conditions(wires: list[ConditionWire] | None) -> Conditions:
     return tuple(
         Condition(
-            one.type,
+            _same(one.type),
             _STATUSES.get(one.status, Status.UNKNOWN),
-            one.reason or "",
-            one.message or "",
+            _same(one.reason or ""),
+            _same(one.message or ""),
             _time(one.last_transition_time) or 0.0,
             one.observed_generation or 0,
         )

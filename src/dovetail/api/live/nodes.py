@@ -21,10 +21,11 @@ from dovetail.api.live.meta import (
     read_taints,
     taint_body,
 )
+from dovetail.api.live.shared import Shared
 from dovetail.core import resources
 from dovetail.core.errors import BadValue
 from dovetail.core.nodeclaims import NodeObject
-from dovetail.core.resources import NOTHING, Resources
+from dovetail.core.resources import Resources
 
 
 class _Spec(msgspec.Struct, rename={"provider_id": "providerID"}, gc=False):
@@ -57,7 +58,7 @@ class NodeReader:
     """Reads Nodes; machines of one type have the same capacity, which is kept once."""
 
     def __init__(self) -> None:
-        self._amounts: dict[Resources, Resources] = {NOTHING: NOTHING}
+        self._amounts: Shared[Resources] = Shared()
 
     def read(self, raw: bytes | msgspec.Raw) -> NodeObject:
         """One Node; what cannot be read is a `BadInput` that names the field."""
@@ -83,8 +84,7 @@ class NodeReader:
         )
 
     def _resources(self, wire: object, *path: str) -> Resources:
-        made = resources.parse(wire, *path)
-        return self._amounts.setdefault(made, made)
+        return self._amounts.of(resources.parse(wire, *path))
 
 
 def patch_operations(before: NodeObject, after: NodeObject) -> list[Body]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, Final
 
 from dovetail.api.pod_stream import PodRecord
 from dovetail.controllers.cluster import Cluster
-from dovetail.core.nodeclaims import NodeClaim, NodeObject
+from dovetail.core.nodeclaims import Meta, NodeClaim, NodeObject
 from dovetail.core.nodes import GOES_SOON
 from dovetail.kube.decoding import Stored
+
+
+def _all_but(of: type, *names: str) -> Callable[[Any], tuple[object, ...]]:
+    return attrgetter(*(one.name for one in fields(of) if one.name not in names))
+
+
+_META: Final = _all_but(Meta, "version")
+_NODE: Final = _all_but(NodeObject, "meta", "taints", "conditions")
+_CLAIM: Final = _all_but(NodeClaim, "meta", "conditions", "last_pod_event")
 
 
 def listen(cluster: Cluster, trigger: Callable[[], None]) -> None:
@@ -43,10 +53,10 @@ def node_changed(old: Stored[NodeObject], new: Stored[NodeObject]) -> bool:
     return _node(old.value) != _node(new.value)
 
 
-def _node(node: NodeObject) -> NodeObject:
-    held = tuple(replace(one, message="", generation=0) for one in node.conditions)
-    taints = tuple(one for one in node.taints if one != GOES_SOON)
-    return replace(node, meta=replace(node.meta, version=""), conditions=held, taints=taints)
+def _node(node: NodeObject) -> tuple[object, ...]:
+    held = [(one.type, one.status, one.reason, one.since) for one in node.conditions]
+    taints = [one for one in node.taints if one != GOES_SOON]
+    return (held, taints, _META(node.meta), _NODE(node))
 
 
 def claim_changed(old: Stored[NodeClaim], new: Stored[NodeClaim]) -> bool:
@@ -54,9 +64,9 @@ def claim_changed(old: Stored[NodeClaim], new: Stored[NodeClaim]) -> bool:
     return _claim(old.value) != _claim(new.value)
 
 
-def _claim(claim: NodeClaim) -> NodeClaim:
-    held = tuple(sorted((replace(one, since=0.0, message="", generation=0) for one in claim.conditions), key=str))
-    return replace(claim, meta=replace(claim.meta, version=""), conditions=held, last_pod_event=None)
+def _claim(claim: NodeClaim) -> tuple[object, ...]:
+    held = sorted((one.type, one.status, one.reason) for one in claim.conditions)
+    return (held, _META(claim.meta), _CLAIM(claim))
 
 
 def _pool_changed(old: Any, new: Any) -> bool:

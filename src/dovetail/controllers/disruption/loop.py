@@ -3,7 +3,8 @@
     something changed, or a time has come ─▶ judge again what is due ─▶ decide ─▶ start, or keep for a while
 
 A pass looks at the whole cluster, beside the event loop. It is made when something changed that it could see, once the
-change has settled for a moment, and never so often that it takes more than a share of the time. A command that saves
+change has settled for a moment, and never so often that it takes more than a share of the time, and a small one of the
+event loop's: gathering what a pass looks at, and telling what came of it, is done there. A command that saves
 money is kept until its time has come and budgets have room for it, and judged again then; its nodes are spoken for
 meanwhile, and say that they would rather have no pods. If nothing changed in between, what was found still holds.
 """
@@ -42,8 +43,9 @@ T = TypeVar("T")
 _INSTANT: Final = 1e-4
 #: A change is left to settle for so long, and never longer than this after the first of several.
 QUIET_SECONDS, LONGEST_SECONDS = 0.5, 10.0
-#: Judging takes at most about one part of so many of the time.
-SHARE: Final = 4
+#: Judging takes at most about one part of so many of the time, and the event loop, which has nodes to bring up
+#: meanwhile, is kept by it for one part of so many.
+SHARE, LOOP_SHARE = 4, 40
 #: So often it is asked whether a price has changed.
 LOOK_SECONDS: Final = 10.0
 #: While a part of the cluster is out of sight, this often whether it is back.
@@ -58,6 +60,12 @@ class Beside(Protocol):
     """Has something worked out beside the event loop, or right here."""
 
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+def pause(took: float, kept_loop: float) -> float:
+    """For how many seconds changes may go on before there is a pass, after one that took so long and kept the event
+    loop from its work for so long of that."""
+    return min(LONGEST_SECONDS, max(2 * QUIET_SECONDS, SHARE * took, LOOP_SHARE * kept_loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,9 @@ class Disruption:
     _last: float = 0.0
     #: When to look though nothing changes.
     _wake: float = 0.0
+    #: How long the last pass took, and for how long of that nothing else could be done.
     _took: float = 0.0
+    _kept_loop: float = 0.0
     _busy: bool = False
     _seen: object = None
     _told: set[tuple[str, ...]] = field(default_factory=set)
@@ -153,7 +163,7 @@ class Disruption:
         loop = asyncio.get_running_loop()
         while True:
             if self._changed.is_set():
-                longest = min(LONGEST_SECONDS, max(2 * QUIET_SECONDS, SHARE * self._took))
+                longest = pause(self._took, self._kept_loop)
                 left = min(self._last + QUIET_SECONDS, self._first + longest) - loop.time()
                 if left <= _INSTANT:
                     return
@@ -201,8 +211,9 @@ class Disruption:
             return
         self._changed.clear()
         began = time.perf_counter()
-        await self._decide()
+        beside = await self._decide()
         self._took = time.perf_counter() - began
+        self._kept_loop = self._took - beside
         self._tell_expected()
 
     def world(self) -> World:
@@ -252,12 +263,14 @@ class Disruption:
             for found in again.commands:
                 self.start(found, world)
 
-    async def _decide(self) -> None:
+    async def _decide(self) -> float:
+        """A pass; for how many seconds it was beside the loop."""
         world, changes = self.world(), self.changes
         self._seen = self._look()
         began = time.perf_counter()
         decided = await self.beside(passes.decide, world, self._shelf, self._known, time.perf_counter)
-        unsaid = self.teller.passed(world, decided, time.perf_counter() - began)
+        beside = time.perf_counter() - began
+        unsaid = self.teller.passed(world, decided, beside)
         turns = worlds.next_change(world)
         holds_until = float("inf") if turns is None else world.now + turns
         for command in decided.commands:
@@ -273,6 +286,7 @@ class Disruption:
         soonest = min((one for one in waits if one is not None), default=WHATEVER_SECONDS)
         longest = LOOK_SECONDS if unsaid else WHATEVER_SECONDS
         self._wake = asyncio.get_running_loop().time() + min(longest, max(soonest, 0.1))
+        return beside
 
     def start(self, command: Command, world: World, drain_by: float | None = None) -> bool:
         """Have a command carried out, unless something else became of its nodes meanwhile."""

@@ -82,7 +82,7 @@ class Worlds:
     def _machine(self, claim: NodeClaim, now: float) -> Machine:
         node = next(iter(self.cluster.nodes_of(claim.provider_id)), None)
         name = claim.name if node is None else node.name
-        expected = any(self._is_expected(one, now) for one in {claim.name, name})
+        expected = self._is_expected(name, now) or (name != claim.name and self._is_expected(claim.name, now))
         said = self.as_said(claim)
         return Machine(
             name, said, node, nominated=expected, reboots=self.reboots(claim), rebooted=rebooting.ended(claim)
@@ -90,11 +90,7 @@ class Worlds:
 
     def _is_expected(self, name: str, now: float) -> bool:
         """Whether somebody counts on its room: a pod that waits, or one that is on its way from a node that goes."""
-        if self.moves.is_target(name):
-            return True
-        if not self.nominations.is_target(name):
-            return False
-        return any(one.until is None or one.until > now for one in self.nominations.on(name))
+        return self.moves.is_target(name) or self.nominations.is_expected(name, now)
 
     # ---- pools
 
