@@ -165,7 +165,7 @@ async def _large() -> Figures:
         gc.collect()
         churned, pause = measure.resident(), pauses.longest
         pauses.longest = 0.0
-        pods.pods(Surroundings())
+        pods.made(Surroundings())
         planned = measure.resident()
     assert (len(pods), len(nodes)) == (LARGE_PODS, LARGE_NODES)
     return {"rss": rss, "churned": churned, "pause": pause, "planned": planned, "planning_pause": pauses.longest}

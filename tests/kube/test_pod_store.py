@@ -58,7 +58,7 @@ def from_file(wire: Json, around: Surroundings | None = None) -> tuple[Pod, bool
 
 def from_stream(wire: Json, around: Surroundings | None = None) -> tuple[Pod, bool, bool]:
     store = filled(wire)
-    (made,) = store.pods(around or Surroundings())
+    (made,) = store.made(around or Surroundings()).values()
     (record,) = store
     return made, record.protected, record.unready
 
@@ -144,25 +144,26 @@ def test_a_form_nobody_has_any_more_is_forgotten() -> None:
 
 def test_what_a_claim_demands_is_looked_up_when_planning_asks() -> None:
     store = filled(stored(volumes=mounting("data")))
-    assert "does not exist" in str(store.pods(Surroundings())[0].shape.problem)
+    (broken,) = store.made(Surroundings()).values()
+    assert "does not exist" in str(broken.shape.problem)
     around = Surroundings()
     around.storage.claims["default", "data"] = volumes.read_claim(fields(bound_claim()))
     around.storage.volumes["vol"] = volumes.read_volume(fields(volume()))
-    (found,) = store.pods(around)
+    (found,) = store.made(around).values()
     assert found.shape.problem is None
     assert found.shape.volumes.attached == (("ebs.csi.aws.com", "default/data"),)
 
 
 def test_only_pods_that_changed_are_made_anew() -> None:
     store, around = filled(stored(0), stored(1), stored(2)), Surroundings()
-    before = {one.name: one for one in store.pods(around)}
+    before = {one.name: one for one in store.made(around).values()}
     store.put(store.codec.item(json.dumps(stored(1, version=2, nodeName="n")).encode()))
     store.remove(("default", "web-2"))
-    after = {one.name: one for one in store.pods(around)}
+    after = {one.name: one for one in store.made(around).values()}
     assert after["web-0"] is before["web-0"]
     assert (after["web-1"].state, after["web-1"].node) == (PodState.BOUND, "n")
     assert after.keys() == {"web-0", "web-1"}
-    assert store.pods(around) == tuple(after.values())
+    assert list(store.made(around).values()) == list(after.values())
 
 
 def test_pods_are_found_by_node_and_by_owner() -> None:

@@ -6,7 +6,7 @@ kept: shapes for as long as nothing they refer to changes, pools and daemons by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
@@ -22,8 +22,8 @@ from dovetail.api.volumes import Storage
 from dovetail.api.workloads import Belonging
 from dovetail.collector import RESTING
 from dovetail.controllers.cluster import Cluster
-from dovetail.controllers.disruption.moves import Moves
-from dovetail.controllers.nominations import Nominations
+from dovetail.controllers.disruption.moves import Move, Moves
+from dovetail.controllers.nominations import Nomination, Nominations
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle import protection
 from dovetail.core.nodepools import NodeClassRef, NodePool
@@ -158,7 +158,7 @@ class Snapshots:
         pools = self.pools()
         with RESTING:
             held = tuple(self._nodes({one.name: one for one in pools}))
-            placed = tuple(self._placed(held))
+            placed = self._placed(held)
         self._elsewhere.looked()
         return Snapshot(
             nodes=held,
@@ -298,25 +298,37 @@ class Snapshots:
         )
         return self._merger.merged(every, pools)
 
-    def _placed(self, held: tuple[Node, ...]) -> Iterator[Pod]:
-        leaving = {one.name for one in held if one.leaving}
-        staying = {one.name for one in held if not one.leaving} if self._moves else set()
-        names, are_planned = self._names(), bool(self._nominations)
-        budgets = Budgets(one.value for one in self._cluster.budgets) if leaving else None
-        stranded = self._stranded(held)
-        every = self._cluster.pods.pods(self.surroundings())
+    def _placed(self, held: tuple[Node, ...]) -> tuple[Pod, ...]:
+        """Every pod; only those are looked at that are elsewhere, or in another state, than they say."""
+        every = dict(self._cluster.pods.made(self.surroundings()))
+        for key in self._stranded(held):
+            every[key] = self._elsewhere.of(every[key], PodState.PENDING)
+        names, leaving = self._names(), {one.name for one in held if one.leaving}
+        if self._nominations:
+            self._plan(every, held, names, leaving)
+        if leaving:
+            self._move(every, names, leaving, {one.name for one in held if not one.leaving})
+        return tuple(every.values())
+
+    def _plan(self, every: dict[Key, Pod], held: tuple[Node, ...], names: Mapping[str, str], leaving: Set[str]) -> None:
+        """Show the pods that wait where they were planned to go."""
         room = self._room(held, every, names)
-        for pod in every:
-            if stranded and (pod.namespace, pod.name) in stranded:
-                pod = self._elsewhere.of(pod, PodState.PENDING)
-            if are_planned and pod.state in _UNBOUND:
-                yield self._as_planned(pod, names, leaving, room)
-            elif staying and pod.node in leaving and self._moves.get((pod.namespace, pod.name)) is not None:
-                yield self._moved(pod, names, staying)
-            elif budgets is not None and pod.state is PodState.BOUND and pod.node in leaving:
-                yield self._staying(pod, budgets)
-            else:
-                yield pod
+        for planned in self._nominations:
+            pod = every.get(planned.pod)
+            if pod is not None and pod.state in _UNBOUND and planned.uid == pod.uid:
+                every[planned.pod] = self._as_planned(pod, planned, names, leaving, room)
+
+    def _move(self, every: dict[Key, Pod], names: Mapping[str, str], leaving: Set[str], staying: Set[str]) -> None:
+        """Show the pods of nodes that go where they will go, or as those that go down with their node."""
+        budgets = Budgets(one.value for one in self._cluster.budgets)
+        for node in leaving:
+            for record in self._cluster.pods.on_node(node):
+                pod = every[record.key]
+                planned = self._moves.get(record.key)
+                if planned is not None and staying:
+                    every[record.key] = self._moved(pod, planned, names, staying)
+                elif pod.state is PodState.BOUND:
+                    every[record.key] = self._staying(pod, record, budgets)
 
     def _stranded(self, held: tuple[Node, ...]) -> frozenset[Key]:
         """Pods that got the name of a node that is gone, or going, from somebody who may not remember them: they wait
@@ -330,23 +342,24 @@ class Snapshots:
         """What a target is called by now: a claim that has registered goes by its Node's name."""
         return {one.key[1]: one.value.node_name for one in self._cluster.claims if one.value.node_name}
 
-    def _room(self, held: tuple[Node, ...], every: Iterable[Pod], names: Mapping[str, str]) -> _Room | None:
+    def _room(self, held: tuple[Node, ...], every: Mapping[Key, Pod], names: Mapping[str, str]) -> _Room | None:
         """What is left on the nodes that pods were planned onto, once all their machines are up: from then on the
         scheduler may have given a pod's room to others. None before."""
-        if not self._nominations or self._nominations.coming:
+        if self._nominations.coming:
             return None
         targets = {names.get(one.target, one.target) for one in self._nominations}
         room = {node.name: node.allocatable for node in held if node.name in targets}
-        for pod in every:
-            if pod.node in room and pod.takes_room:
-                room[pod.node] -= pod.shape.requests
+        for name in room:
+            for record in self._cluster.pods.on_node(name):
+                pod = every[record.key]
+                if pod.takes_room:
+                    room[name] -= pod.shape.requests
         return room
 
-    def _as_planned(self, pod: Pod, names: Mapping[str, str], leaving: set[str], room: _Room | None) -> Pod:
+    def _as_planned(
+        self, pod: Pod, planned: Nomination, names: Mapping[str, str], leaving: Set[str], room: _Room | None
+    ) -> Pod:
         """Where it will be, for as long as there is room for it there; otherwise one that waits."""
-        planned = self._nominations.get((pod.namespace, pod.name))
-        if planned is None or planned.uid != pod.uid:
-            return pod
         target = names.get(planned.target, planned.target)
         stays = target not in leaving
         if stays and planned.until is not None and room is not None:
@@ -357,21 +370,17 @@ class Snapshots:
             return self._elsewhere.of(pod, PodState.BOUND, target)
         return pod if pod.state is PodState.PENDING else self._elsewhere.of(pod, PodState.PENDING)
 
-    def _moved(self, pod: Pod, names: Mapping[str, str], staying: set[str]) -> Pod:
+    def _moved(self, pod: Pod, planned: Move, names: Mapping[str, str], staying: Set[str]) -> Pod:
         """A pod of a node that is given up, where it will go; while that is only being ordered it waits."""
-        planned = self._moves.get((pod.namespace, pod.name))
-        if planned is None or planned.uid != pod.uid or not pod.moves:
+        if planned.uid != pod.uid or not pod.moves:
             return pod
         target = names.get(planned.target, planned.target)
         if target not in staying:
             return self._elsewhere.of(pod, PodState.WAITING)
         return self._elsewhere.of(pod, PodState.BOUND, target)
 
-    def _staying(self, pod: Pod, budgets: Budgets) -> Pod:
+    def _staying(self, pod: Pod, record: PodRecord, budgets: Budgets) -> Pod:
         """A pod that may not be moved goes down with its node; nobody looks for another place for it."""
-        record = self._cluster.pods.get(pod.name, pod.namespace)
-        if record is None:
-            return pod
         held = protection.holds(record.rare.do_not_disrupt, record.started, self._cluster.time.now())
         stays = held or budgets.hold(record.wire(self._cluster.drafts))
         return self._elsewhere.of(pod, PodState.WAITING) if stays else pod

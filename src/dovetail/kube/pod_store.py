@@ -103,8 +103,8 @@ class PodStore(Store[PodRecord]):
         drafts = self._current_drafts()
         return (one.wire(drafts) for one in self)
 
-    def pods(self, around: Surroundings) -> tuple[Pod, ...]:
-        """Every pod as planning sees it.
+    def made(self, around: Surroundings) -> Mapping[Key, Pod]:
+        """Every pod as planning sees it; what is returned changes with the next look.
 
         `around` is taken to mean the same for as long as it is the same object. Only pods that changed since the last
         time are made anew.
@@ -115,7 +115,7 @@ class PodStore(Store[PodRecord]):
             self._made.clear()
             self._stale = None
         self._make(self._shapes[1], drafts)
-        return tuple(self._made.values())
+        return self._made
 
     def _make(self, shapes: Shapes, drafts: Drafts) -> None:
         if self._stale is None:

@@ -45,7 +45,7 @@ _INSTANT: Final = 1e-4
 QUIET_SECONDS, LONGEST_SECONDS = 0.5, 10.0
 #: Judging takes at most about one part of so many of the time, and the event loop, which has nodes to bring up
 #: meanwhile, is kept by it for one part of so many.
-SHARE, LOOP_SHARE = 4, 40
+SHARE, LOOP_SHARE = 4, 80
 #: So often it is asked whether a price has changed.
 LOOK_SECONDS: Final = 10.0
 #: While a part of the cluster is out of sight, this often whether it is back.
