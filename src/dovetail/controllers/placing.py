@@ -11,7 +11,9 @@ Machines that join as soon as they are bought wait for all that are being bought
 nodes knows only those that are there, and puts two on one where the next would have taken the second. Where all pods of
 a plan ask for the same, every place is as good as another, and they cost no write. Otherwise all get names: to spare
 one kind, or the small ones, was tried, and cost more nodes than no names at all, for a pod that is tried before its own
-node can be used takes the room that is kept for nobody. Where we may not write it, nothing is lost but this.
+node can be used takes the room that is kept for nobody. Nor was it sooner to write names before the Nodes are there, or
+to let each node take pods as soon as its own have names: the API server is busy from the first pod to the last,
+whatever the order. Where we may not write it, nothing is lost but this.
 """
 
 from __future__ import annotations
