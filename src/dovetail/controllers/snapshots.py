@@ -307,7 +307,8 @@ class Snapshots:
         if self._nominations:
             self._plan(every, held, names, leaving)
         if leaving:
-            self._move(every, names, leaving, {one.name for one in held if not one.leaving})
+            staying = {one.name for one in held if not one.leaving} if self._moves else set()
+            self._move(every, names, leaving, staying)
         return tuple(every.values())
 
     def _plan(self, every: dict[Key, Pod], held: tuple[Node, ...], names: Mapping[str, str], leaving: Set[str]) -> None:
