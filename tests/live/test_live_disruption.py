@@ -93,6 +93,22 @@ def test_a_pod_that_comes_while_the_second_look_is_due_saves_its_node():
     run(scenario())
 
 
+def test_a_pod_that_goes_has_its_node_settle_anew_at_once():
+    async def scenario() -> None:
+        async with Live(pool=eager()) as live:
+            live.pods(2)
+            await up(live, 2)
+            await live.until(lambda: is_true(live.claim(), "Consolidatable"), 60)
+            before = live.claim()["status"]["lastPodEventTime"]
+            scale(live, 1)
+            await live.until(lambda: len(live.all(kinds.PODS)) == 1)
+            await live.settle(2)
+            assert not is_true(live.claim(), "Consolidatable"), "it settles, though it would be dated only later"
+            assert live.claim()["status"]["lastPodEventTime"] != before, "and that write has the date with it"
+
+    run(scenario())
+
+
 def test_a_pool_that_is_not_ready_still_gives_up_what_nobody_uses():
     async def scenario() -> None:
         async with Live(pool=eager()) as live:

@@ -18,13 +18,22 @@ from dovetail.controllers.cluster import Attachment, Cluster
 from dovetail.controllers.draining import FINISHED, Pods
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.placing import Places
+from dovetail.controllers.pod_events import PodEvents
 from dovetail.controllers.queue import WorkQueue
 from dovetail.controllers.settling import Settling
 from dovetail.core.effects import Effect, SaveClaim, Step, soonest
 from dovetail.core.lifecycle import finalization, progress, termination, upkeep
 from dovetail.core.lifecycle.registration import NO_HOOKS, Hooked
 from dovetail.core.lifecycle.termination import Leaving
-from dovetail.core.nodeclaims import FINALIZER, INITIALIZED, LAUNCHED, REGISTERED, NodeClaim, NodeObject
+from dovetail.core.nodeclaims import (
+    CONSOLIDATABLE,
+    FINALIZER,
+    INITIALIZED,
+    LAUNCHED,
+    REGISTERED,
+    NodeClaim,
+    NodeObject,
+)
 from dovetail.core.pods import TIED_TO_NODE
 from dovetail.kube.decoding import Stored
 from dovetail.kube.errors import Conflict
@@ -32,6 +41,8 @@ from dovetail.kube.errors import NotFound as ObjectNotFound
 
 #: Pods leave a Node in quick succession; it is looked at when the last is gone, and this long after any other.
 BEFORE_THE_LAST_SECONDS: Final = 0.25
+#: Pods come to a Node in quick succession, too; whether it may still be consolidated is asked this long after one came.
+RECONSIDERED_SECONDS: Final = 1.0
 
 
 async def _nothing_more(claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
@@ -71,10 +82,7 @@ class Claims:
     #: What its cloud has to find out once a claim's Node is there.
     hooked: Callable[[NodeClaim], Awaitable[Hooked]] = _no_hooks
     _queue: WorkQueue[Key] = field(init=False)
-    #: Claims on whose Nodes pods came or went, and when they last did.
-    _moved: dict[str, float] = field(default_factory=dict)
-    #: And when that was last written down.
-    _said: dict[str, float] = field(default_factory=dict)
+    pod_events: PodEvents = field(default_factory=PodEvents)
 
     def __post_init__(self) -> None:
         self._queue = WorkQueue(self._one, self.failed)
@@ -91,8 +99,7 @@ class Claims:
     def _claim_changed(self, old: Stored[NodeClaim] | None, new: Stored[NodeClaim] | None) -> None:
         if new is None and old is not None:
             self._queue.forget(Key(claim=old.value.name))
-            self._moved.pop(old.value.name, None)
-            self._said.pop(old.value.name, None)
+            self.pod_events.forget(old.value.name)
             self.cluster.purchases.forget(old.value.name)
             self._lost(old.value.name)
             for node in self.cluster.nodes_of(old.value.provider_id):
@@ -132,10 +139,15 @@ class Claims:
             self.look_at(node, BEFORE_THE_LAST_SECONDS if self.pods.are_left(node.name) else 0.0)
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):
-                self._moved[claim.name] = self.now()
-                due = self._moves_due(claim)
-                if due is not None:
-                    self._queue.add(Key(claim=claim.name), due)
+                self._pods_moved(claim)
+
+    def _pods_moved(self, claim: NodeClaim) -> None:
+        self.pod_events.happened(claim.name, self.now())
+        due = self.pod_events.due(claim, self.now())
+        if due is not None:
+            # One that may be consolidated perhaps no longer may.
+            again = min(due, RECONSIDERED_SECONDS) if claim.is_true(CONSOLIDATABLE) else due
+            self._queue.add(Key(claim=claim.name), again)
 
     def _attachment_changed(self, one: Stored[Attachment] | None) -> None:
         node = self.cluster.node(one.value.node) if one is not None else None
@@ -192,27 +204,24 @@ class Claims:
 
     def _with_moves(self, step: Step) -> Step:
         """A claim that is being written anyway, and whose Node can be used, says when pods last came or went."""
-        return replace(step, effects=tuple(self._with_move(one) for one in step.effects)) if self._moved else step
+        return replace(step, effects=tuple(self._with_move(one) for one in step.effects))
 
     def _with_move(self, effect: Effect) -> Effect:
         if not isinstance(effect, SaveClaim) or not effect.after.is_true(INITIALIZED):
             return effect
-        at = self._moved.get(effect.after.name)
-        return effect if at is None else replace(effect, after=upkeep.pods_moved(effect.after, at))
-
-    def _moves_due(self, claim: NodeClaim) -> float | None:
-        at = self._moved.get(claim.name)
-        return None if at is None else upkeep.pods_moved_after(claim, at, self._said.get(claim.name, 0.0), self.now())
+        after = self.pod_events.known(effect.after)
+        return effect if after is effect.after else replace(effect, after=after)
 
     async def _kept_up(self, claim: NodeClaim, nodes: tuple[NodeObject, ...]) -> float | None:
         """Expiry, pods that came or went, and consistency, of a claim that nothing else is done to."""
         over = upkeep.is_expired(claim, self.now(), self.patience)
         moving = sum(self.pods.moving(node.name) for node in nodes) if over else 0
         again = await self.hands.perform(upkeep.expired(claim, moving, self.now(), self.patience))
-        due = self._moves_due(claim)
+        due = self.pod_events.due(claim, self.now())
         if due == 0.0:
-            self._said[claim.name] = self.now()
-            await self.hands.perform(Step((SaveClaim(claim, upkeep.pods_moved(claim, self._moved[claim.name])),)))
+            after = self.pod_events.known(claim)
+            await self.hands.perform(Step((SaveClaim(claim, after),)))
+            self.pod_events.said(after)
             return again
         again = soonest(again, due)
         if len(nodes) == 1 and claim.is_true(INITIALIZED):

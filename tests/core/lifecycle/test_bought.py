@@ -77,18 +77,21 @@ def test_what_is_said_once_is_said_with_the_claim():
 # ---- pods that come and go
 
 
-def test_pods_that_come_are_dated_with_initialization_and_then_every_ten_seconds():
+def test_pods_that_come_are_dated_when_they_stopped_coming():
     up = (LAUNCHED, REGISTERED, INITIALIZED)
-    assert upkeep.pods_moved_after(claim(true=up[:2]), START, 0.0, START) is None
+    assert upkeep.pods_moved_after(claim(true=up[:2]), START, START, START) is None
     held = claim(true=up)
-    assert upkeep.pods_moved_after(held, START + 1, 0.0, START + 1) == 9.0
-    assert upkeep.pods_moved_after(held, START + 1, 0.0, START + 10) == 0.0
-    said = upkeep.pods_moved(held, START + 1.5)
-    assert said.last_pod_event == START + 1
-    assert upkeep.pods_moved_after(said, START + 1.5, START + 10, START + 11) is None, "that was said"
-    assert upkeep.pods_moved_after(said, START + 12, START + 10, START + 12) == 8.0
+    assert upkeep.pods_moved_after(held, START + 1, START + 3, START + 4) == 9.0
+    assert upkeep.pods_moved_after(held, START + 1, START + 3, START + 13) == 0.0
+    assert upkeep.pods_moved(held, START + 1.5).last_pod_event == START + 1
+
+
+def test_pods_that_never_stop_coming_are_dated_every_minute():
+    held = claim(true=(LAUNCHED, REGISTERED, INITIALIZED))
+    assert upkeep.pods_moved_after(held, START, START + 58, START + 59) == 1.0
+    assert upkeep.pods_moved_after(held, START, START + 60, START + 60) == 0.0
 
 
 def test_a_clock_set_back_does_not_keep_pods_from_being_dated():
     held = claim(true=(LAUNCHED, REGISTERED, INITIALIZED))
-    assert upkeep.pods_moved_after(held, START - 500, 0.0, START - 500) == 0.0
+    assert upkeep.pods_moved_after(held, START, START, START - 500) == 0.0

@@ -100,7 +100,7 @@ class _Parts:
             *(one.cluster, one.snapshots, one.buffers, one.nominations, one.moves, self.said),
             *(one.provisioner.problem, self.gates, self.repairs, one.choices.disruption_budgets, one.now),
         )
-        found.reboots = self.reboots.times
+        found.reboots, found.as_said = self.reboots.times, one.claims.pod_events.known
         return found
 
     def _keeper(self) -> Keeper:
@@ -111,6 +111,7 @@ class _Parts:
             *(one.claims.look_at_claim, self._failed("nodeclaim"), one.now),
         )
         found.legacy = self.repairs if one.choices.legacy_repair else NO_REPAIRS
+        found.known = one.claims.pod_events.known
         return found
 
     def _carrier(self) -> Carrier:

@@ -51,6 +51,8 @@ class Keeper:
     now: Callable[[], float] = time.time
     #: Policies of the older repair, which looks at one Node at a time; none where nodes are repaired as a method.
     legacy: RepairPolicies = NO_REPAIRS
+    #: The claim with what is known of it and not written yet.
+    known: Callable[[NodeClaim], NodeClaim] = lambda claim: claim
     #: Told when something is about to be written.
     stirred: Callable[[], None] = lambda: None
     _ended: set[str] = field(default_factory=set)
@@ -116,7 +118,7 @@ class Keeper:
         if claim.is_deleting:
             return claim
         effects = self._step(claim, (), self._asked.get(claim.name, (0.0, ""))[1]).effects
-        return next((one.after for one in effects if isinstance(one, SaveClaim)), claim)
+        return next((one.after for one in effects if isinstance(one, SaveClaim)), self.known(claim))
 
     def _step(self, claim: NodeClaim, nodes: tuple[NodeObject, ...], cloud: str) -> Step:
         now = self.now()
@@ -125,7 +127,7 @@ class Keeper:
         step = Step()
         after = claim
         if pool is not None and policy is not None:
-            step = drift_checks.judged(claim, policy, self._catalog(pool, policy), cloud, now)
+            step = drift_checks.judged(self.known(claim), policy, self._catalog(pool, policy), cloud, now)
             after = next((one.after for one in step.effects if isinstance(one, SaveClaim)), claim)
         after = _ordered(self.marks.claim(after, now))
         effects: list[Effect] = []

@@ -46,7 +46,7 @@ class Worlds:
     now: Callable[[], float] = time.time
     #: When a claim's machine was rebooted lately.
     reboots: Callable[[NodeClaim], tuple[float, ...]] = lambda claim: ()
-    #: The claim with what it ought to say of itself; where that is written down, as it is.
+    #: The claim with what it ought to say of itself, as far as that is not written down.
     as_said: Callable[[NodeClaim], NodeClaim] = lambda claim: claim
     _catalogs: tuple[Catalog, ...] = ()
     _policies: dict[str, tuple[PoolRecord, NodePool, PoolPolicy]] = field(default_factory=dict)

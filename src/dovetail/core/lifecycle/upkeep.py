@@ -19,7 +19,9 @@ from dovetail.core.resources import quantity_of
 #: A Node may be this much smaller than its claim said.
 SMALLEST_SHARE: Final = 0.90
 CONSISTENCY_SECONDS: Final = 600.0
+#: Pods that come and go are dated when none has for so long, and no later than this after the first.
 POD_EVENT_SECONDS: Final = 10.0
+POD_EVENTS_SECONDS: Final = 60.0
 #: A machine nobody claims is left alone this long: its claim may not have been seen yet.
 UNCLAIMED_SECONDS: Final = 30.0
 #: More machines than this, and than this share of all, do not lose their claims within one round unless somebody made a
@@ -64,15 +66,14 @@ def pods_moved(claim: NodeClaim, at: float) -> NodeClaim:
     return replace(claim, last_pod_event=float(int(at)))
 
 
-def pods_moved_after(claim: NodeClaim, at: float, said: float, now: float) -> float | None:
-    """In how many seconds to say that pods came or went at that time; None where it was said, and before the Node can
-    be used, which says it too. Saying it is a write, and so it is said at most every ten seconds (`said` is when it was
-    last), the first time ten seconds after initialization."""
-    up = conditions.found(claim.conditions, INITIALIZED)
-    if up is None or up.status is not Status.TRUE or pods_moved(claim, at).last_pod_event == claim.last_pod_event:
+def pods_moved_after(claim: NodeClaim, first: float, last: float, now: float) -> float | None:
+    """In how many seconds to say that pods came or went, between these two times; None before the Node can be used,
+    which says it too. Saying it is a write, and so it is said when no pod has come or gone for ten seconds, and where
+    they never stop, every minute."""
+    if not claim.is_true(INITIALIZED):
         return None
-    last = max(up.since, said, claim.last_pod_event or 0.0)
-    return max(0.0, last + POD_EVENT_SECONDS - now) if now >= last else 0.0
+    due = min(last + POD_EVENT_SECONDS, first + POD_EVENTS_SECONDS)
+    return max(0.0, due - now) if now >= last else 0.0
 
 
 def _no_pods(node: NodeObject) -> int:
