@@ -29,7 +29,7 @@ from dovetail.kube.client import Client
 Json = dict[str, Any]
 SETTLE: Final = 5.0
 #: Longer than either side puts off saying that pods came to a node.
-AFTERWARDS: Final = 12.0
+AFTERWARDS: Final = 15.0
 READY_PATIENCE: Final = 120.0
 #: Seconds between two words about how far it is.
 TELLING: Final = 30.0

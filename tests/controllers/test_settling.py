@@ -18,6 +18,7 @@ A, B = (("default", "a"), "uid-a"), (("default", "b"), "uid-b")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "CALM_SECONDS", 0.01)
+    monkeypatch.setattr(settling, "TOGETHER_SECONDS", 0.01)
 
 
 def replans_of(scene: Callable[[Nominations, Settling], Awaitable[None]]) -> int:
@@ -62,6 +63,32 @@ def test_nothing_is_planned_when_all_were_bound():
         one.stir()
         nominations.drop(A[0])
         one.stir()
+
+    assert replans_of(scene) == 0
+
+
+def test_displaced_pods_are_planned_together_though_machines_are_coming():
+    async def scene(nominations: Nominations, one: Settling) -> None:
+        nominations.nominate([A, B], "first", None, {A[1], B[1]})
+        one.displaced()
+        one.displaced()
+
+    assert replans_of(scene) == 1
+
+
+def test_after_displaced_pods_were_planned_the_next_are():
+    async def scene(nominations: Nominations, one: Settling) -> None:
+        one.displaced()
+        await asyncio.sleep(0.02)
+        one.displaced()
+
+    assert replans_of(scene) == 2
+
+
+def test_nobody_is_planned_after_the_end():
+    async def scene(nominations: Nominations, one: Settling) -> None:
+        one.displaced()
+        one.close()
 
     assert replans_of(scene) == 0
 

@@ -13,6 +13,7 @@ from dovetail.api.kinds import Kind
 from dovetail.controllers.cluster import Cluster, Scope
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.snapshots import Snapshots
+from dovetail.core.nodeclaims import NodeObject
 from dovetail.core.pods import PodState
 
 CONFIG = """
@@ -20,6 +21,9 @@ podTopologySpread:
   defaultConstraints:
   - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}
 """
+
+
+ONE_POD = {"cpu": "4", "memory": "8Gi", "pods": "10"}
 
 
 class Watched:
@@ -176,6 +180,53 @@ def test_a_planned_pod_is_the_same_object_from_look_to_look_until_its_place_is_a
     live.nominations.drop(("default", "p"))
     (waiting,) = live.snapshots.take().pods
     assert (waiting.node, waiting.state) == (None, PodState.PENDING)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "coming", "state"),
+    [
+        pytest.param(True, True, PodState.PENDING, id="one that was to go just there"),
+        pytest.param(False, True, PodState.BOUND, id="one that may find the place of another"),
+        pytest.param(False, False, PodState.PENDING, id="one that may not, all machines being up"),
+    ],
+)
+def test_whose_room_was_taken_is_planned_anew(fixed: bool, coming: bool, state: PodState):
+    live = Watched("{}")
+    crowded(live)
+    live.nominations.nominate([(("default", "late"), "late")], "n", 100.0, {"late"} if fixed else ())
+    if coming:
+        live.put(kinds.PODS, pod("other", about={"uid": "other"}))
+        live.nominations.nominate([(("default", "other"), "other")], "claim", None)
+    found = {one.name: one.state for one in live.snapshots.take().pods}
+    assert found["late"] is state
+
+
+def crowded(live: Watched) -> NodeObject:
+    """A node for one pod, and on it one that was not to go there; another waits."""
+    live.put(kinds.NODES, thing("Node", "v1", {"name": "n", "uid": "n"}, spec={}, status={"allocatable": ONE_POD}))
+    live.put(kinds.PODS, pod("early", container(requests={"cpu": "3"}), about={"uid": "early"}, nodeName="n"))
+    live.put(kinds.PODS, pod("late", container(requests={"cpu": "3"}), about={"uid": "late"}))
+    node = live.cluster.node("n")
+    assert node is not None
+    return node
+
+
+def test_a_node_is_overfull_when_those_on_it_leave_too_little_for_those_planned_onto_it():
+    live = Watched("{}")
+    node = crowded(live)
+    assert not live.snapshots.is_overfull(node, ("n", "claim"))
+    live.nominations.nominate([(("default", "late"), "late")], "claim", None)
+    assert not live.snapshots.is_overfull(node, ("n",))
+    assert live.snapshots.is_overfull(node, ("n", "claim"))
+
+
+def test_a_pod_that_has_finished_takes_nobodys_room():
+    live = Watched("{}")
+    node = crowded(live)
+    done = pod("early", container(requests={"cpu": "3"}), about={"uid": "early"}, nodeName="n")
+    live.put(kinds.PODS, done | {"status": {"phase": "Succeeded"}})
+    live.nominations.nominate([(("default", "late"), "late")], "n", 100.0)
+    assert not live.snapshots.is_overfull(node, ("n",))
 
 
 # ---- from look to look

@@ -31,7 +31,7 @@ async def planned(live: Live, cpu: str) -> str:
 
 
 def waiting(live: Live) -> dict[str, Any]:
-    (found,) = (one for one in live.all(kinds.PODS) if one["metadata"]["labels"]["app"] == "waits")
+    (found,) = (one for one in live.all(kinds.PODS) if one["metadata"].get("labels", {}).get("app") == "waits")
     return found
 
 
@@ -68,6 +68,25 @@ def test_a_pod_whose_room_was_given_to_others_has_to_be_planned_anew():
         async with Live() as live:
             await planned(live, cpu="1000")
             assert (seen(live).node, seen(live).state) == (None, PodState.PENDING)
+
+    run(scenario())
+
+
+def test_a_pod_that_was_to_go_just_there_is_planned_anew_as_soon_as_its_room_is_taken():
+    async def scenario() -> None:
+        async with Live() as live:
+            node = await planned(live, cpu="100m")
+            # Another machine is on its way for somebody, and would have everybody wait for it.
+            live.controller.nominations.nominate([(("default", "elsewhere"), "elsewhere")], "coming", None)
+            wire = waiting(live)
+            key, uid = (wire["metadata"]["namespace"], wire["metadata"]["name"]), wire["metadata"]["uid"]
+            live.controller.nominations.nominate([(key, uid)], node, live.controller.now() + 1000, {uid})
+            live.controller.provisioner.refused = 0
+            assert live.node()["status"]["allocatable"]["cpu"] == "1900m"
+            live.put(kinds.PODS, objects.pod("thief", cpu="850m", nodeName=node))
+            await live.until(lambda: live.controller.provisioner.refused == 1, 5)
+            assert seen(live).state is PodState.PENDING, "it fits nowhere, and says so rather than wait for its room"
+            assert live.controller.nominations.get(key) is None
 
     run(scenario())
 

@@ -82,6 +82,8 @@ class Claims:
     #: What its cloud has to find out once a claim's Node is there.
     hooked: Callable[[NodeClaim], Awaitable[Hooked]] = _no_hooks
     _queue: WorkQueue[Key] = field(init=False)
+    #: Told of a Node that those planned onto it can use from now on.
+    opened: Callable[[str], None] = lambda node: None
     pod_events: PodEvents = field(default_factory=PodEvents)
 
     def __post_init__(self) -> None:
@@ -112,6 +114,7 @@ class Claims:
                 for target in {new.value.name, new.value.node_name}:
                     if self.nominations.ready(target, self.now()):
                         self.settling.stir()
+                        self.opened(new.value.node_name)
             if new.value.is_deleting:
                 self._lost(new.value.name)
 

@@ -140,6 +140,7 @@ class Controller:
         self.tending = Tending(self.cluster, self.hands, keeper_of(cloud), heard, self._failed("upkeep"))
         self.disrupting = assembled(self, beside, self._failed)
         self.claims.also = self.disrupting.keeper.kept
+        self.claims.opened = self._look_for_displaced
         self.claims.hooked = Hooks(hooks_of(cloud), self._failed("nodeclaim"))
         self.interruptions.taken_over = self.disrupting.taken_over
         self._declare(telling.metrics)
@@ -294,6 +295,8 @@ class Controller:
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
                 self.settling.stir()
+            if new is not None and new.node is not None and (old is None or old.node is None):
+                self._look_for_displaced(new.node)
             return
         if old is not None and old.uid == new.uid and old.rare.nominated and not new.rare.nominated:
             self.places.lost(new.key)
@@ -303,6 +306,16 @@ class Controller:
         elif known.until is not None:
             # Its machine is up, and the scheduler would rather say something of the pod than bind it.
             self.settling.stir()
+
+    def _look_for_displaced(self, name: str) -> None:
+        """Somebody is on a node: if he took the room of a pod that was to go just there, that one is planned anew at
+        once, for no other room is kept for it."""
+        node = self.cluster.node(name) if len(self.nominations) else None
+        if node is None:
+            return
+        targets = {name, *(claim.name for claim in self.cluster.claims_of(node.provider_id))}
+        if any(self.nominations.is_fixed(one) for one in targets) and self.snapshots.is_overfull(node, targets):
+            self.settling.displaced()
 
     def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
         """Those who wait with the name of a node that goes have to be planned anew, whoever gave it to them."""

@@ -60,6 +60,10 @@ class Nominations:
     def is_target(self, target: str) -> bool:
         return bool(self._by_target.get(target))
 
+    def is_fixed(self, target: str) -> bool:
+        """Whether a pod is to go just there, and not as well elsewhere."""
+        return any(self._by_pod[key].fixed for key in self._by_target.get(target, ()))
+
     def is_expected(self, target: str, now: float) -> bool:
         """Whether a pod is on its way there whose time is not over."""
         held = (self._by_pod[key].until for key in self._by_target.get(target, ()))

@@ -195,6 +195,7 @@ class Provisioner:
             self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
             self._told(placed)
         for refused in plan.refused:
+            self._not_where_they_were(refused.pods)
             self._tell_refused(refused)
         self._waiting = bool(plan.refused)
         self._decide(plan)
@@ -217,7 +218,16 @@ class Provisioner:
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
+        self._not_where_they_were(pods, target)
         self.nominations.nominate(real, target, until, self._fixed)
+
+    def _not_where_they_were(self, pods: tuple[Pod, ...], target: str = "") -> None:
+        """Pods that were planned elsewhere before, and found no room there, keep none from others."""
+        before = (self.nominations.get((pod.namespace, pod.name)) for pod in pods if not is_virtual(pod))
+        lost = [one for one in before if one is not None and one.target != target]
+        for one in lost:
+            self.nominations.drop(one.pod)
+        self.places.take_back(lost)
 
     async def _order(self, gate: asyncio.Semaphore, planned: Claim) -> bool:
         record = self.cluster.pool(planned.pool.name)

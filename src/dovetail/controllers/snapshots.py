@@ -26,10 +26,11 @@ from dovetail.controllers.disruption.moves import Move, Moves
 from dovetail.controllers.nominations import Nomination, Nominations
 from dovetail.core.errors import BadInput
 from dovetail.core.lifecycle import protection
+from dovetail.core.nodeclaims import NodeObject
 from dovetail.core.nodepools import NodeClassRef, NodePool
 from dovetail.core.nodes import Node
 from dovetail.core.pods import DaemonSet, Pod, PodState, Shape
-from dovetail.core.resources import Resources
+from dovetail.core.resources import NOTHING, Resources
 from dovetail.core.snapshot import Snapshot
 from dovetail.kube.pod_store import NOMINATED, PodStore
 from dovetail.kube.store import Key, Store
@@ -285,6 +286,19 @@ class Snapshots:
         found = {held.key[1]: {_NAME_LABEL: held.key[1], **held.value} for held in self._cluster.namespaces}
         return MappingProxyType(found)
 
+    def is_overfull(self, node: NodeObject, targets: Iterable[str]) -> bool:
+        """Whether a node has too little room for all that are on it and planned onto it, under any of these names."""
+        held = [one for one in self._cluster.pods.on_node(node.name) if one.state is not PodState.DONE]
+        for planned in (one for target in targets for one in self._nominations.on(target)):
+            namespace, name = planned.pod
+            waiting = self._cluster.pods.get(name, namespace)
+            if waiting is not None and waiting.node is None:
+                held.append(waiting)
+        asked = NOTHING
+        for record in held:
+            asked += self.shape_of(record).requests
+        return not asked.fits_in(node.allocatable)
+
     # ---- what changes
 
     def _nodes(self, pools: Mapping[str, NodePool]) -> Iterator[Node]:
@@ -343,12 +357,11 @@ class Snapshots:
         """What a target is called by now: a claim that has registered goes by its Node's name."""
         return {one.key[1]: one.value.node_name for one in self._cluster.claims if one.value.node_name}
 
-    def _room(self, held: tuple[Node, ...], every: Mapping[Key, Pod], names: Mapping[str, str]) -> _Room | None:
-        """What is left on the nodes that pods were planned onto, once all their machines are up: from then on the
-        scheduler may have given a pod's room to others. None before."""
-        if self._nominations.coming:
-            return None
-        targets = {names.get(one.target, one.target) for one in self._nominations}
+    def _room(self, held: tuple[Node, ...], every: Mapping[Key, Pod], names: Mapping[str, str]) -> _Room:
+        """What is left on the nodes that pods were planned onto and whose machines are up: from then on the scheduler
+        may have given a pod's room to others. While machines are coming that means nothing for a pod whose place is as
+        good as another's."""
+        targets = {names.get(one.target, one.target) for one in self._nominations if self._may_lack_room(one)}
         room = {node.name: node.allocatable for node in held if node.name in targets}
         for name in room:
             for record in self._cluster.pods.on_node(name):
@@ -357,13 +370,16 @@ class Snapshots:
                     room[name] -= pod.shape.requests
         return room
 
+    def _may_lack_room(self, planned: Nomination) -> bool:
+        return planned.until is not None and (planned.fixed or not self._nominations.coming)
+
     def _as_planned(
-        self, pod: Pod, planned: Nomination, names: Mapping[str, str], leaving: Set[str], room: _Room | None
+        self, pod: Pod, planned: Nomination, names: Mapping[str, str], leaving: Set[str], room: _Room
     ) -> Pod:
         """Where it will be, for as long as there is room for it there; otherwise one that waits."""
         target = names.get(planned.target, planned.target)
         stays = target not in leaving
-        if stays and planned.until is not None and room is not None:
+        if stays and self._may_lack_room(planned):
             stays = target in room and pod.shape.requests.fits_in(room[target])
             if stays:
                 room[target] -= pod.shape.requests
