@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +138,21 @@ async def writes(admin: Client, counted: tuple[Counted, ...] = COUNTED) -> dict[
     for name, value in _DISPATCHED.findall(text):
         found[name.decode()] += float(value)
     return found
+
+
+async def scheduled(admin: Client) -> dict[str, float]:
+    """When the scheduler said of each pod that it had bound it, by the wall clock to the microsecond. It says so once
+    the server has answered; a watch may tell seconds later on a server that is busy."""
+    found: dict[str, float] = {}
+    query = {"fieldSelector": "reason=Scheduled", "limit": "1000"}
+    while True:
+        page = json.loads(await admin.raw("GET", "/api/v1/namespaces/default/events", query=query))
+        for one in page["items"]:
+            if one.get("eventTime"):
+                found[one["involvedObject"]["name"]] = datetime.fromisoformat(one["eventTime"]).timestamp()
+        if not page["metadata"].get("continue"):
+            return found
+        query["continue"] = page["metadata"]["continue"]
 
 
 async def until(true: Any, what: str, seconds: float, every: float = 0.1) -> None:

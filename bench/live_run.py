@@ -1,8 +1,9 @@
 """One measurement on a live cluster: `python -m bench.live_run ours|peer plain|spread|large PODS` prints it as JSON.
 
 The control plane is fresh, the controller leads and its NodePool is ready before the clock starts; the clock starts
-when the Deployments are applied and stops when the last pod is bound. What the controller used and wrote is counted
-until its last claim is initialized as well, and `AFTERWARDS` seconds more: work put off is not work saved.
+when the Deployments are applied and stops when the last pod is bound, by the scheduler's own word. What the controller
+used and wrote is counted until its last claim is initialized as well, and `AFTERWARDS` seconds more: work put off is
+not work saved.
 """
 
 import asyncio
@@ -114,6 +115,9 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             await asyncio.sleep(AFTERWARDS)
             used = one.cpu_seconds() - used
             after = await live_cluster.writes(admin)
+            if not plan.in_turn:
+                ago = time.monotonic() - time.time()
+                seen.said({name: at + ago for name, at in (await live_cluster.scheduled(admin)).items()})
             plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]
             idle = await idle_share(one, plan.idle) if plan.idle else None
         (site.logs / "timeline.json").write_text(json.dumps(seen.timeline(began)), encoding="ascii")

@@ -87,6 +87,11 @@ class Seen:
         if one.spec.nodeName:
             self.bound.setdefault(about.name, now)
 
+    def said(self, bound: dict[str, float]) -> None:
+        """When the scheduler itself says that it had bound these; what a watch told later is forgotten."""
+        for name in bound.keys() & self.bound.keys():
+            self.bound[name] = min(self.bound[name], bound[name])
+
     def claim(self, one: _Object, now: float) -> None:
         reached = self.claims.setdefault(one.metadata.name, {"": now})
         for held in one.status.conditions or ():

@@ -12,6 +12,12 @@ from bench.report import broken, lower, write
 from bench import bench_live, bench_live_large, live_world, report
 
 
+def test_a_pod_is_bound_when_the_scheduler_says_so_and_not_when_the_watch_tells():
+    seen = Seen(bound={"late": 9.0, "sooner": 3.0, "unsaid": 4.0})
+    seen.said({"late": 7.0, "sooner": 3.5, "elsewhere": 1.0})
+    assert seen.bound == {"late": 7.0, "sooner": 3.0, "unsaid": 4.0}
+
+
 def _seen() -> Seen:
     seen = Seen()
     seen.created = {"a": 1.0, "b": 1.5}
