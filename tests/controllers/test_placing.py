@@ -242,6 +242,40 @@ def test_a_machine_that_took_its_time_waits_for_nobody_else():
     asyncio.run(scenario())
 
 
+def test_who_was_turned_away_is_looked_at_again_once_for_a_node_until_he_is_bound():
+    server = Server()
+
+    async def scenario() -> None:
+        nominations = Nominations()
+        nominations.nominate([A], "open", 100.0)
+        places = watching(server, nominations)
+        for node in ("open", "open", "other"):
+            places.wake(nominations.on("open"), node)
+            await asyncio.sleep(0.01)
+        places.settled(A[0])
+        places.wake(nominations.on("open"), "other")
+        await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+    written = [body["status"]["nominatedNodeName"] for _, body, _ in server.asked]
+    assert written == ["open", None, "other", None, "other", None]
+
+
+def test_nobody_is_woken_where_names_may_not_be_written():
+    server = Server(Forbidden("patch pods default/a: no"))
+
+    async def scenario() -> None:
+        nominations = Nominations()
+        nominations.nominate([A], "open", 100.0)
+        places = watching(server, nominations)
+        for node in ("open", "other"):
+            places.wake(nominations.on("open"), node)
+            await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+    assert len(server.asked) == 1
+
+
 def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():
     server = Server()
 

@@ -91,6 +91,25 @@ def test_a_pod_that_was_to_go_just_there_is_planned_anew_as_soon_as_its_room_is_
     run(scenario())
 
 
+def test_a_pod_that_was_not_bound_in_its_time_is_shown_to_the_scheduler_again():
+    async def scenario() -> None:
+        async with Live() as live:
+            live.pods(3, cpu="1")
+            await up(live, 3)
+            node = str(live.node()["metadata"]["name"])
+            live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
+            await live.until(lambda: len(live.running()) == 1)
+            woken: list[str] = []
+            live.controller.places.wake = lambda pods, node: woken.extend([node for _ in pods])  # type: ignore[method-assign]
+            live.put(kinds.PODS, objects.pod("turned-away", schedulerName="nobody"))
+            await live.until(lambda: live.controller.nominations.get(("default", "turned-away")), 30)
+            assert not woken, "it was planned for the first time"
+            await live.settle(40)
+            assert set(woken) == {node}, "it had its time, and fits where it did not go"
+
+    run(scenario())
+
+
 def named(live: Live, node: str) -> None:
     """The one pod that waits has the name of a node, as if somebody had bought that node for it."""
     status = {"status": {"nominatedNodeName": node}}

@@ -292,6 +292,8 @@ class Controller:
         if held is not None:
             self.places.saw(held.key, new.rare.nominated if new is not None and waits else None)
         if new is None or not waits:
+            if held is not None and (new is None or new.node is not None):
+                self.places.settled(held.key)
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
                 self.settling.stir()

@@ -76,6 +76,8 @@ class Places:
         self._unseen: dict[Key, _Unseen] = {}
         self._written, self._all_here = asyncio.Event(), asyncio.Event()
         self._writing: set[asyncio.Task[object]] = set()
+        #: By pod: the node for which the scheduler was made to look at it again.
+        self._woken: dict[Key, str] = {}
 
     @contextmanager
     def ordering(self) -> Iterator[None]:
@@ -156,7 +158,7 @@ class Places:
             self._note()
 
     def saw(self, pod: Key, node: str | None) -> None:
-        """A pod came by the watch, with the name of a node; None for one that needs none any more."""
+        """A pod came by the watch, with the name of a node; None for one that waits for none any more."""
         waited_for = self._unseen.get(pod)
         if waited_for is not None and node in (None, waited_for.node):
             self._seen(pod)
@@ -175,6 +177,10 @@ class Places:
         self._anew[pod] = times + 1
         self._begin(self._write([one], node))
 
+    def settled(self, pod: Key) -> None:
+        """It was bound, or is gone."""
+        self._woken.pop(pod, None)
+
     def _seen(self, pod: Key) -> None:
         waited_for = self._unseen.pop(pod, None)
         if waited_for is not None:
@@ -190,6 +196,19 @@ class Places:
             self._seen(one.pod)
             if uid == one.uid:
                 self._begin(self._name(one, None))
+
+    def wake(self, pods: Iterable[Nomination], node: str) -> None:
+        """These pods were turned away, perhaps for room that was kept by name for others who went elsewhere, and are to
+        go to a node that has been open all along. Nothing makes the scheduler look at them again for minutes, but a
+        name that is taken away does: so each gets one and loses it, once for a node."""
+        for one in pods:
+            if self._may and self._woken.get(one.pod) != node:
+                self._woken[one.pod] = node
+                self._begin(self._wake(one, node))
+
+    async def _wake(self, one: Nomination, node: str) -> None:
+        if await self._name(one, node):
+            await self._name(one, None)
 
     def _begin(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(work)

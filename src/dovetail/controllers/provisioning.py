@@ -100,6 +100,8 @@ class Provisioner:
     _timer: asyncio.TimerHandle | None = None
     #: The pods that are to go just where the plan that is carried out has them.
     _fixed: frozenset[str] = frozenset()
+    #: The pods that the scheduler did not bind where they were planned to go.
+    _overlooked: frozenset[Key] = frozenset()
 
     async def run(self) -> None:
         """Plan every batch until cancelled."""
@@ -132,7 +134,9 @@ class Provisioner:
         if self._unknown_launches():
             return False
         # Not bound where they were planned to go, in all the time there was for it.
-        self.places.take_back(self.nominations.lapsed(self.now()))
+        lapsed = self.nominations.lapsed(self.now())
+        self.places.take_back(lapsed)
+        self._overlooked = frozenset(one.pod for one in lapsed)
         self._waiting, self.refused = False, 0
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
@@ -192,7 +196,7 @@ class Provisioner:
         until = self.now() + self.nominations.window
         self._fixed = placing.fixed(plan.claims)
         for placed in plan.placed:
-            self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
+            self._place(placed, until)
             self._told(placed)
         for refused in plan.refused:
             self._not_where_they_were(refused.pods)
@@ -215,6 +219,16 @@ class Provisioner:
         real = [(pod.namespace, pod.name) for one in groups for pod in one.pods if not is_virtual(pod)]
         self.decided(real)
         self.refused = sum(not is_virtual(pod) for one in plan.refused for pod in one.pods)
+
+    def _place(self, placed: Placed, until: float) -> None:
+        """Pods go to a node that is there; those that were planned before are looked at by the scheduler again when it
+        opens, or, if it is open, because we see to it."""
+        keys = [(pod.namespace, pod.name) for pod in placed.pods]
+        again = [key for key in keys if key in self._overlooked or self.nominations.get(key) is not None]
+        self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
+        if placed.node.ready:
+            known = (self.nominations.get(key) for key in again)
+            self.places.wake((one for one in known if one is not None), placed.node.name)
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]
