@@ -32,6 +32,7 @@ SETTLE: Final = 5.0
 #: Longer than either side puts off saying that pods came to a node.
 AFTERWARDS: Final = 15.0
 READY_PATIENCE: Final = 120.0
+EVENTS_PATIENCE: Final = 60.0
 #: Seconds between two words about how far it is.
 TELLING: Final = 30.0
 
@@ -116,8 +117,7 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             used = one.cpu_seconds() - used
             after = await live_cluster.writes(admin)
             if not plan.in_turn:
-                ago = time.monotonic() - time.time()
-                seen.said({name: at + ago for name, at in (await live_cluster.scheduled(admin)).items()})
+                await _corrected(seen, admin)
             plans = [late - early for late, early in zip(one.planning(), planned, strict=True)]
             idle = await idle_share(one, plan.idle) if plan.idle else None
         (site.logs / "timeline.json").write_text(json.dumps(seen.timeline(began)), encoding="ascii")
@@ -137,6 +137,19 @@ async def _measured(site: Site, one: Controller, plan: Plan) -> Result:
             resident=one.memory("VmRSS"),
             window=(began, max(seen.bound.values())),
         )
+
+
+async def _corrected(seen: Seen, admin: Client) -> None:
+    """What the scheduler says of when pods were bound; it writes its events one after the other."""
+    deadline = time.monotonic() + EVENTS_PATIENCE
+    said = await live_cluster.scheduled(admin)
+    while (missing := seen.bound.keys() - said.keys()) and time.monotonic() < deadline:
+        await asyncio.sleep(2.0)
+        said = await live_cluster.scheduled(admin)
+    if missing:
+        print(f"live: of {len(missing):,} pods only the watch says when they were bound", file=sys.stderr, flush=True)
+    ago = time.monotonic() - time.time()
+    seen.said({name: at + ago for name, at in said.items()})
 
 
 async def _ready(admin: Client, one: Controller) -> bool:

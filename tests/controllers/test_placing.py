@@ -12,7 +12,7 @@ from dovetail.controllers import placing
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.placing import Places, fixed
 from dovetail.core.resources import Resources
-from dovetail.kube.errors import Forbidden, KubeError, NotFound
+from dovetail.kube.errors import Conflict, Forbidden, KubeError, NotFound
 
 FIXED = {"uid-a", "uid-b", "uid-new"}
 A, B = (("default", "a"), "uid-a"), (("default", "b"), "uid-b")
@@ -242,38 +242,59 @@ def test_a_machine_that_took_its_time_waits_for_nobody_else():
     asyncio.run(scenario())
 
 
-def test_who_was_turned_away_is_looked_at_again_once_for_a_node_until_he_is_bound():
-    server = Server()
+def woken(server: Server, pods: list[tuple[tuple[str, str], str]], times: int, bound_after: int = 0) -> list[Any]:
+    """What was written as names, of pods that were turned away so many times and once were bound in between."""
 
     async def scenario() -> None:
         nominations = Nominations()
-        nominations.nominate([A], "open", 100.0)
+        nominations.nominate(pods, "open", 100.0)
         places = watching(server, nominations)
-        for node in ("open", "open", "other"):
-            places.wake(nominations.on("open"), node)
+        for time in range(1, times + 1):
+            places.wake(nominations.on("open"))
             await asyncio.sleep(0.01)
-        places.settled(A[0])
-        places.wake(nominations.on("open"), "other")
-        await asyncio.sleep(0.01)
+            if time == bound_after:
+                places.settled(pods[0][0])
 
     asyncio.run(scenario())
-    written = [body["status"]["nominatedNodeName"] for _, body, _ in server.asked]
-    assert written == ["open", None, "other", None, "other", None]
+    return [(name, body["status"]["nominatedNodeName"]) for name, body, _ in server.asked]
+
+
+def test_one_of_those_who_were_turned_away_gets_a_name_and_loses_it_so_that_all_are_looked_at_again():
+    assert woken(Server(), [A, B], 1) == [("a", "open"), ("a", None)]
+
+
+def test_nobody_is_shown_to_the_scheduler_for_ever():
+    assert len(woken(Server(), [A], 5)) == 2 * placing.WOKEN
+    assert len(woken(Server(), [A], 5, bound_after=2)) == 2 * 5
 
 
 def test_nobody_is_woken_where_names_may_not_be_written():
-    server = Server(Forbidden("patch pods default/a: no"))
+    assert len(woken(Server(Forbidden("patch pods default/a: no")), [A], 2)) == 1
+
+
+def test_who_could_not_be_woken_is_tried_again():
+    assert len(woken(Server(Conflict("patch pods default/a: no")), [A], 5)) == 5
+
+
+def test_a_name_that_woke_a_pod_and_could_not_be_taken_away_goes_with_its_place():
+    class Once(Server):
+        async def patch(self, kind: Any, name: str, patch: Any, namespace: str, *, subresource: str) -> dict[str, Any]:
+            self.refusal = Conflict("patch pods default/a: no") if len(self.asked) == 1 else None
+            return await super().patch(kind, name, patch, namespace, subresource=subresource)
+
+    server = Once()
 
     async def scenario() -> None:
         nominations = Nominations()
         nominations.nominate([A], "open", 100.0)
         places = watching(server, nominations)
-        for node in ("open", "other"):
-            places.wake(nominations.on("open"), node)
-            await asyncio.sleep(0.01)
+        places.wake(nominations.on("open"))
+        await asyncio.sleep(0.01)
+        places.take_back(nominations.drop_target("open"))
+        await asyncio.sleep(0.01)
 
     asyncio.run(scenario())
-    assert len(server.asked) == 1
+    assert [body["status"]["nominatedNodeName"] for _, body, _ in server.asked] == ["open", None, None]
 
 
 def test_a_name_is_taken_back_from_those_who_do_not_go_there_and_only_once():

@@ -57,6 +57,34 @@ def test_a_pod_that_comes_while_it_is_written_is_written_next():
     assert events.due(written(after), START + 12) == 10.0
 
 
+def test_a_write_that_took_long_does_not_make_the_next_due_at_once():
+    events = PodEvents()
+    events.happened(UP.name, START)
+    after = events.known(UP)
+    events.happened(UP.name, START + 62)
+    events.said(after)
+    assert events.due(written(after), START + 62) == 10.0
+
+
+def test_what_somebody_else_wrote_with_it_begins_a_new_minute_too():
+    events = PodEvents()
+    events.happened(UP.name, START)
+    after = events.known(UP)
+    events.happened(UP.name, START + 62)
+    assert events.due(written(after), START + 62) == 10.0
+
+
+def test_a_pod_that_came_before_a_restart_is_remembered_unless_it_was_written():
+    events = PodEvents()
+    events.remember(UP, START + 5)
+    events.remember(UP, START + 3)
+    assert events.known(UP).last_pod_event == START + 5
+    told = replace(UP, last_pod_event=START + 9)
+    other = PodEvents()
+    other.remember(told, START + 9)
+    assert other.known(told) is told
+
+
 def test_the_next_pod_after_a_write_has_its_own_minute():
     events = PodEvents()
     events.happened(UP.name, START)

@@ -216,6 +216,8 @@ def test_a_node_is_overfull_when_those_on_it_leave_too_little_for_those_planned_
     node = crowded(live)
     assert not live.snapshots.is_overfull(node, ("n", "claim"))
     live.nominations.nominate([(("default", "late"), "late")], "claim", None)
+    assert not live.snapshots.is_overfull(node, ("n", "claim")), "it is not up: nobody knows what it will have"
+    live.nominations.ready("claim", 10.0)
     assert not live.snapshots.is_overfull(node, ("n",))
     assert live.snapshots.is_overfull(node, ("n", "claim"))
 

@@ -91,6 +91,29 @@ def test_a_pod_that_was_to_go_just_there_is_planned_anew_as_soon_as_its_room_is_
     run(scenario())
 
 
+def test_a_pod_whose_room_was_taken_is_shown_to_the_scheduler_again_where_another_node_has_room():
+    async def scenario() -> None:
+        async with Live() as live:
+            node = await planned(live, cpu="100m")
+            woken: list[str] = []
+            live.controller.places.wake = lambda pods: woken.extend(one.target for one in pods)  # type: ignore[method-assign]
+            live.put(kinds.PODS, objects.pod("late", cpu="1", schedulerName="nobody"))
+            key = ("default", "late")
+            await live.until(lambda: live.controller.nominations.get(key), 30)
+            uid = live.get(kinds.PODS, "late", "default")["metadata"]["uid"]
+            await live.until(lambda: len(live.nodes()) == 2, 60)
+            await live.settle(5)
+            # It was to go to the first node and nowhere else, and there is no room left for it.
+            live.controller.nominations.nominate([(key, uid)], node, live.controller.now() + 1000, {uid})
+            live.put(kinds.PODS, objects.pod("thief", cpu="100m", nodeName=node))
+            await live.until(lambda: woken, 5)
+            other = live.controller.nominations.get(key)
+            assert other is not None
+            assert other.target != node
+
+    run(scenario())
+
+
 def test_a_pod_that_was_not_bound_in_its_time_is_shown_to_the_scheduler_again():
     async def scenario() -> None:
         async with Live() as live:
@@ -100,7 +123,7 @@ def test_a_pod_that_was_not_bound_in_its_time_is_shown_to_the_scheduler_again():
             live.edit(kinds.DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
             await live.until(lambda: len(live.running()) == 1)
             woken: list[str] = []
-            live.controller.places.wake = lambda pods, node: woken.extend([node for _ in pods])  # type: ignore[method-assign]
+            live.controller.places.wake = lambda pods: woken.extend(one.target for one in pods)  # type: ignore[method-assign]
             live.put(kinds.PODS, objects.pod("turned-away", schedulerName="nobody"))
             await live.until(lambda: live.controller.nominations.get(("default", "turned-away")), 30)
             assert not woken, "it was planned for the first time"

@@ -7,7 +7,7 @@ Node of ours without a claim is ended here too.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -143,6 +143,13 @@ class Claims:
         if _is_event(old, new):
             for claim in self.cluster.claims_of(node.provider_id):
                 self._pods_moved(claim)
+
+    def remember(self, pods: Iterable[PodRecord]) -> None:
+        """When pods came that are there already, as far as nobody wrote it down."""
+        for pod in pods:
+            node = self.cluster.node(pod.node) if pod.node and _is_event(None, pod) else None
+            for claim in self.cluster.claims_of(node.provider_id) if node is not None else ():
+                self.pod_events.remember(claim, pod.scheduled)
 
     def _pods_moved(self, claim: NodeClaim) -> None:
         self.pod_events.happened(claim.name, self.now())

@@ -272,6 +272,7 @@ class Controller:
         one.pods.listen(self.times.changed)
         for pod in one.pods:
             self.times.changed(None, pod)
+        self.claims.remember(one.pods)
         for claim in one.claims:
             self.claims.look_at_claim(claim.value)
         for node in one.nodes:
@@ -294,11 +295,12 @@ class Controller:
         if new is None or not waits:
             if held is not None and (new is None or new.node is not None):
                 self.places.settled(held.key)
+            planned = None if held is None else self.nominations.get(held.key)
             if held is not None and self.nominations.drop(held.key):
                 self.nominations.progressed(self.now())
                 self.settling.stir()
             if new is not None and new.node is not None and (old is None or old.node is None):
-                self._look_for_displaced(new.node)
+                self._look_for_displaced(new.node, None if planned is None else planned.target)
             return
         if old is not None and old.uid == new.uid and old.rare.nominated and not new.rare.nominated:
             self.places.lost(new.key)
@@ -309,14 +311,16 @@ class Controller:
             # Its machine is up, and the scheduler would rather say something of the pod than bind it.
             self.settling.stir()
 
-    def _look_for_displaced(self, name: str) -> None:
-        """Somebody is on a node: if he took the room of a pod that was to go just there, that one is planned anew at
-        once, for no other room is kept for it."""
+    def _look_for_displaced(self, name: str, meant: str | None = None) -> None:
+        """Somebody is on a node: if he was `meant` for another and took the room of a pod that was to go just there,
+        that one is planned anew at once, for no other room is kept for it."""
         node = self.cluster.node(name) if len(self.nominations) else None
         if node is None:
             return
         targets = {name, *(claim.name for claim in self.cluster.claims_of(node.provider_id))}
-        if any(self.nominations.is_fixed(one) for one in targets) and self.snapshots.is_overfull(node, targets):
+        if meant in targets or not any(self.nominations.is_fixed(one) for one in targets):
+            return
+        if self.snapshots.is_overfull(node, targets):
             self.settling.displaced()
 
     def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:

@@ -42,6 +42,8 @@ LONGEST_SECONDS: Final = 30.0
 SEEN_SECONDS: Final = 5.0
 #: How often a name that was taken away is given anew; whoever takes it away more often means it.
 ANEW: Final = 2
+#: How often the scheduler is made to look again at one pod.
+WOKEN: Final = 3
 
 
 def fixed(claims: Sequence[Claim]) -> frozenset[str]:
@@ -76,8 +78,8 @@ class Places:
         self._unseen: dict[Key, _Unseen] = {}
         self._written, self._all_here = asyncio.Event(), asyncio.Event()
         self._writing: set[asyncio.Task[object]] = set()
-        #: By pod: the node for which the scheduler was made to look at it again.
-        self._woken: dict[Key, str] = {}
+        #: By pod: how often the scheduler was made to look at it again.
+        self._woken: dict[Key, int] = {}
 
     @contextmanager
     def ordering(self) -> Iterator[None]:
@@ -197,18 +199,21 @@ class Places:
             if uid == one.uid:
                 self._begin(self._name(one, None))
 
-    def wake(self, pods: Iterable[Nomination], node: str) -> None:
-        """These pods were turned away, perhaps for room that was kept by name for others who went elsewhere, and are to
-        go to a node that has been open all along. Nothing makes the scheduler look at them again for minutes, but a
-        name that is taken away does: so each gets one and loses it, once for a node."""
-        for one in pods:
-            if self._may and self._woken.get(one.pod) != node:
-                self._woken[one.pod] = node
-                self._begin(self._wake(one, node))
+    def wake(self, pods: Iterable[Nomination]) -> None:
+        """These pods, the most important first, were turned away, perhaps for room that was kept by name for others who
+        went elsewhere, and are to go to nodes that have been open all along. Nothing makes the scheduler look at them
+        again for minutes, but a name that is taken away does, at all that are as important or less: so one gets a name
+        and loses it. Whoever is not bound for all that is refused for another reason."""
+        one = next((one for one in pods if self._woken.get(one.pod, 0) < WOKEN), None)
+        if one is not None and self._may:
+            self._woken[one.pod] = self._woken.get(one.pod, 0) + 1
+            self._begin(self._wake(one))
 
-    async def _wake(self, one: Nomination, node: str) -> None:
-        if await self._name(one, node):
-            await self._name(one, None)
+    async def _wake(self, one: Nomination) -> None:
+        if not await self._name(one, one.target):
+            self._woken.pop(one.pod, None)
+        elif not await self._name(one, None):
+            self._named[one.pod] = (one.uid, one.target, one.target)  # to be taken back with its place
 
     def _begin(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(work)

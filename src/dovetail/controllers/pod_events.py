@@ -29,6 +29,11 @@ class PodEvents:
         since = now if known is None or known.unsaid is None else known.unsaid
         self._events[claim] = _Event(now, since)
 
+    def remember(self, claim: NodeClaim, at: float) -> None:
+        """A pod came then, as its own words go: whoever was to write it down may have gone before he did."""
+        if at > (self.known(claim).last_pod_event or 0.0):
+            self.happened(claim.name, at)
+
     def forget(self, claim: str) -> None:
         self._events.pop(claim, None)
 
@@ -41,6 +46,8 @@ class PodEvents:
         if after.last_pod_event == claim.last_pod_event:
             del self._events[claim.name]
             return claim
+        if event.unsaid is not None and (claim.last_pod_event or 0.0) >= event.unsaid:
+            event.unsaid = event.last  # somebody wrote it meanwhile
         return after
 
     def due(self, claim: NodeClaim, now: float) -> float | None:
@@ -53,5 +60,6 @@ class PodEvents:
     def said(self, claim: NodeClaim) -> None:
         """It was written so, and comes back by the watch, if this is no dry run."""
         event = self._events.get(claim.name)
-        if event is not None and upkeep.pods_moved(claim, event.last).last_pod_event == claim.last_pod_event:
-            self._events[claim.name] = _Event(event.last, None)
+        if event is not None:
+            is_all = upkeep.pods_moved(claim, event.last).last_pod_event == claim.last_pod_event
+            event.unsaid = None if is_all else event.last

@@ -101,7 +101,7 @@ class Provisioner:
     #: The pods that are to go just where the plan that is carried out has them.
     _fixed: frozenset[str] = frozenset()
     #: The pods that the scheduler did not bind where they were planned to go.
-    _overlooked: frozenset[Key] = frozenset()
+    _overlooked: set[Key] = field(default_factory=set)
 
     async def run(self) -> None:
         """Plan every batch until cancelled."""
@@ -136,7 +136,7 @@ class Provisioner:
         # Not bound where they were planned to go, in all the time there was for it.
         lapsed = self.nominations.lapsed(self.now())
         self.places.take_back(lapsed)
-        self._overlooked = frozenset(one.pod for one in lapsed)
+        self._overlooked |= {one.pod for one in lapsed}
         self._waiting, self.refused = False, 0
         snapshot = self.snapshots.take().with_pods(*self.buffers.pods())
         if not snapshot.pending and not any(one.leaving for one in snapshot.nodes):
@@ -195,9 +195,13 @@ class Provisioner:
     async def _carry_out(self, plan: Plan) -> bool:
         until = self.now() + self.nominations.window
         self._fixed = placing.fixed(plan.claims)
+        again = self._turned_away(plan.placed)
         for placed in plan.placed:
-            self._place(placed, until)
+            self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
             self._told(placed)
+        known = (self.nominations.get(key) for key in again)
+        self.places.wake(one for one in known if one is not None)
+        self._overlooked.clear()
         for refused in plan.refused:
             self._not_where_they_were(refused.pods)
             self._tell_refused(refused)
@@ -220,15 +224,15 @@ class Provisioner:
         self.decided(real)
         self.refused = sum(not is_virtual(pod) for one in plan.refused for pod in one.pods)
 
-    def _place(self, placed: Placed, until: float) -> None:
-        """Pods go to a node that is there; those that were planned before are looked at by the scheduler again when it
-        opens, or, if it is open, because we see to it."""
-        keys = [(pod.namespace, pod.name) for pod in placed.pods]
-        again = [key for key in keys if key in self._overlooked or self.nominations.get(key) is not None]
-        self._nominate(placed.node.name, placed.pods, until if placed.node.ready else None)
-        if placed.node.ready:
-            known = (self.nominations.get(key) for key in again)
-            self.places.wake((one for one in known if one is not None), placed.node.name)
+    def _turned_away(self, every: tuple[Placed, ...]) -> list[Key]:
+        """Pods that go to a node that is open and were planned before, the most important first."""
+        pods = (pod for placed in every if placed.node.ready for pod in placed.pods if not is_virtual(pod))
+        again = [
+            (-pod.shape.priority, key)
+            for pod in pods
+            if (key := (pod.namespace, pod.name)) in self._overlooked or self.nominations.get(key) is not None
+        ]
+        return [key for _, key in sorted(again)]
 
     def _nominate(self, target: str, pods: tuple[Pod, ...], until: float | None) -> None:
         real = [((pod.namespace, pod.name), pod.uid) for pod in pods if not is_virtual(pod)]

@@ -287,12 +287,13 @@ class Snapshots:
         return MappingProxyType(found)
 
     def is_overfull(self, node: NodeObject, targets: Iterable[str]) -> bool:
-        """Whether a node has too little room for all that are on it and planned onto it, under any of these names."""
+        """Whether a node that is up has too little room for all that are on it and planned onto it, under any of these
+        names."""
         held = [one for one in self._cluster.pods.on_node(node.name) if one.state is not PodState.DONE]
         for planned in (one for target in targets for one in self._nominations.on(target)):
             namespace, name = planned.pod
             waiting = self._cluster.pods.get(name, namespace)
-            if waiting is not None and waiting.node is None:
+            if waiting is not None and waiting.node is None and self._may_lack_room(planned):
                 held.append(waiting)
         asked = NOTHING
         for record in held:

@@ -9,7 +9,7 @@ from tests.core.disruption.clusters import HOUR, NOW, RESERVATION, TYPES, Member
 from dovetail.core import conditions, labels
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.conditions import Condition, Status
-from dovetail.core.disruption.drift_checks import AGAIN_SECONDS, drift_reason, judged
+from dovetail.core.disruption.drift_checks import AGAIN_SECONDS, as_settled, drift_reason, judged
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.effects import SaveClaim
 from dovetail.core.nodeclaims import CONSOLIDATABLE, DRIFTED, NodeClaim
@@ -125,6 +125,16 @@ def test_a_claim_is_consolidatable_when_no_pod_came_or_went_for_long_enough() ->
     later = judged(effect.after, policy(consolidate_after=60.0), ALL, "", NOW + 30)
     assert isinstance(later.effects[0], SaveClaim)
     assert later.effects[0].after.is_true(CONSOLIDATABLE)
+
+
+def test_a_claim_that_settles_anew_does_not_say_that_it_may_be_consolidated_though_nobody_wrote_that() -> None:
+    calm = claim_of(member("a", last_pod_event=NOW - 90))
+    assert calm.is_true(CONSOLIDATABLE)
+    one = policy(consolidate_after=60.0)
+    assert as_settled(calm, one, NOW) is calm
+    stirred = replace(calm, last_pod_event=NOW - 1)
+    assert not as_settled(stirred, one, NOW).is_true(CONSOLIDATABLE)
+    assert as_settled(stirred, policy(consolidate_after=0.0), NOW) is stirred
 
 
 def test_never_and_static_pools_are_not_consolidatable() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isinf
 
@@ -16,7 +16,7 @@ from dovetail.controllers.disruption.said import Said
 from dovetail.controllers.nominations import Nominations
 from dovetail.controllers.snapshots import Snapshots
 from dovetail.core.catalog.layers import Catalog
-from dovetail.core.disruption import expiring, rebooting, waking
+from dovetail.core.disruption import drift_checks, expiring, rebooting, waking
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.commands import Command
 from dovetail.core.disruption.facts import Gates, Machine, World
@@ -55,7 +55,8 @@ class Worlds:
         """The cluster now. `running` are the commands whose nodes are spoken for."""
         now, known = self.now(), memory or Memory()
         problem = self.problem(self.snapshots.take().with_pods(*self.buffers.pods()))
-        machines, pools = {one.name: one for one in self._machines(now)}, self.policies()
+        pools = self.policies()
+        machines = {one.name: one for one in self._machines(pools, now)}
         return World(
             problem=problem,
             machines=machines,
@@ -74,16 +75,18 @@ class Worlds:
 
     # ---- machines
 
-    def _machines(self, now: float) -> Iterator[Machine]:
+    def _machines(self, pools: Mapping[str, PoolPolicy], now: float) -> Iterator[Machine]:
         for held in self.cluster.claims:
             if self.cluster.manages(held.value):
-                yield self._machine(self.cluster.purchases.known(held.value), now)
+                yield self._machine(self.cluster.purchases.known(held.value), pools.get(held.value.pool or ""), now)
 
-    def _machine(self, claim: NodeClaim, now: float) -> Machine:
+    def _machine(self, claim: NodeClaim, policy: PoolPolicy | None, now: float) -> Machine:
         node = next(iter(self.cluster.nodes_of(claim.provider_id)), None)
         name = claim.name if node is None else node.name
         expected = self._is_expected(name, now) or (name != claim.name and self._is_expected(claim.name, now))
         said = self.as_said(claim)
+        if said is not claim and policy is not None and not policy.is_static:
+            said = drift_checks.as_settled(said, policy, now)
         return Machine(
             name, said, node, nominated=expected, reboots=self.reboots(claim), rebooted=rebooting.ended(claim)
         )

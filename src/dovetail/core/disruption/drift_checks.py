@@ -47,6 +47,15 @@ def consolidatable_at(claim: NodeClaim, policy: PoolPolicy) -> float | None:
     return since + policy.consolidate_after
 
 
+def as_settled(claim: NodeClaim, policy: PoolPolicy, now: float) -> NodeClaim:
+    """The claim without saying that it may be consolidated, where its time begins anew and it was not written yet."""
+    opens = consolidatable_at(claim, policy)
+    if opens is not None and opens <= now:
+        return claim
+    held = conditions.without(claim.conditions, CONSOLIDATABLE)
+    return claim if held == claim.conditions else replace(claim, conditions=held)
+
+
 # ---- Drifted
 
 
