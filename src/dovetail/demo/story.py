@@ -113,7 +113,8 @@ class Story:
             self.say(sentence)
         after = cluster.look(self.world.store)
         self.say(f"{len(after.machines)} machines are left, at {figures.money(after.nanodollars)}/h.")
-        held = self.world.told("DisruptionBlocked")
+        # What lasts comes first: a budget that is used up for the moment is none of it.
+        held = sorted(self.world.told("DisruptionBlocked"), key=lambda one: "disruptions left" in one)
         # The event begins with the words people know from Karpenter; what it would take comes after them.
         why = (held[0].partition("; ")[2] or held[0]) if held else "nobody says"
         self.say(f"Why not fewer? {why}.")
