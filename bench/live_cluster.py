@@ -142,7 +142,7 @@ async def writes(admin: Client, counted: tuple[Counted, ...] = COUNTED) -> dict[
 
 async def scheduled(admin: Client) -> dict[str, float]:
     """When the scheduler said of each pod that it had bound it, by the wall clock to the microsecond. It says so once
-    the server has answered; a watch may tell seconds later on a server that is busy."""
+    the server has answered; a watch tells it later on a server that is busy."""
     found: dict[str, float] = {}
     query = {"fieldSelector": "reason=Scheduled", "limit": "1000"}
     while True:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.core.lifecycle.claims import START, claim
 
 from dovetail.controllers.pod_events import PodEvents
@@ -48,22 +49,14 @@ def test_what_was_not_written_stays_due():
     assert events.due(UP, START + 60) == 0.0
 
 
-def test_a_pod_that_comes_while_it_is_written_is_written_next():
+@pytest.mark.parametrize("later", [12, 62])
+def test_a_pod_that_comes_while_it_is_written_is_written_next_and_not_at_once(later: int):
     events = PodEvents()
     events.happened(UP.name, START)
     after = events.known(UP)
-    events.happened(UP.name, START + 12)
+    events.happened(UP.name, START + later)
     events.said(after)
-    assert events.due(written(after), START + 12) == 10.0
-
-
-def test_a_write_that_took_long_does_not_make_the_next_due_at_once():
-    events = PodEvents()
-    events.happened(UP.name, START)
-    after = events.known(UP)
-    events.happened(UP.name, START + 62)
-    events.said(after)
-    assert events.due(written(after), START + 62) == 10.0
+    assert events.due(written(after), START + later) == 10.0
 
 
 def test_what_somebody_else_wrote_with_it_begins_a_new_minute_too():

@@ -214,7 +214,7 @@ class Claims:
 
     def _with_moves(self, step: Step) -> Step:
         """A claim that is being written anyway, and whose Node can be used, says when pods last came or went."""
-        return replace(step, effects=tuple(self._with_move(one) for one in step.effects))
+        return replace(step, effects=tuple(self._with_move(one) for one in step.effects)) if step.effects else step
 
     def _with_move(self, effect: Effect) -> Effect:
         if not isinstance(effect, SaveClaim) or not effect.after.is_true(INITIALIZED):
