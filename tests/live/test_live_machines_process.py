@@ -61,10 +61,12 @@ def restored(one: Machinery, lost: str, kept: str) -> str:
 
 def interrupted(one: Machinery) -> None:
     """What a user sees, whoever the core is: notice, marks, drain, end, and a set that is whole again."""
-    first, second = first_machines(one)
+    both = first_machines(one)
     one.work()
-    node = one.node(first)["metadata"]["name"]
-    one.until(lambda: len(one.at_work()) == 4 and node in one.at_work().values())
+    one.until(lambda: len(one.at_work()) == 4)
+    # All of it is on one of them where the other was the later to lose the taint of a new Node.
+    node = min(one.at_work().values())
+    first, second = sorted(both, key=lambda machine: one.node(machine)["metadata"]["name"] != node)
     let_in(one.plane)
     handler = RealHandler(one.plane, one.directory, node)
     try:
