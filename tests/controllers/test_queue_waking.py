@@ -1,33 +1,149 @@
-"""One key wakes one worker."""
+"""One key wakes one worker; workers are hired as they are needed, and few stay."""
+
+from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from dovetail.controllers.queue import WorkQueue
+from dovetail.controllers.queue import KEPT, WorkQueue
 
 
-def test_a_key_wakes_one_worker_of_many_and_none_is_forgotten():
-    async def scenario() -> tuple[int, list[int]]:
-        handled: list[int] = []
-        done = asyncio.Event()
-
-        async def handle(key: int) -> None:
-            handled.append(key)
-            if len(handled) == 40:
-                done.set()
-
-        queue: WorkQueue[int] = WorkQueue(handle, lambda key, problem: None)
-        running = asyncio.create_task(queue.run(16))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        queue.add(0)
-        asleep = len(queue._sleepers)
-        for key in range(1, 40):
-            queue.add(key)
-        await asyncio.wait_for(done.wait(), 5)
+async def at_work(
+    handle: Callable[[int], Awaitable[None]], scenario: Callable[[WorkQueue[int]], Awaitable[None]]
+) -> None:
+    """What a scenario does to a queue that is being worked on by 40 at most."""
+    queue: WorkQueue[int] = WorkQueue(handle, lambda key, problem: None)
+    running = asyncio.create_task(queue.run(40))
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5):
+            await scenario(queue)
+    finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        return asleep, handled
 
-    asleep, handled = asyncio.run(scenario())
-    assert asleep == 15
-    assert sorted(handled) == list(range(40))
+
+def test_a_key_wakes_one_worker_of_those_who_wait_and_none_is_forgotten():
+    handled: list[int] = []
+
+    async def handle(key: int) -> None:
+        handled.append(key)
+        await asyncio.sleep(0)
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(KEPT):
+            queue.add(key)
+        await queue.drained()
+        await asyncio.sleep(0)
+        assert len(queue._sleepers) == KEPT
+        queue.add(KEPT)
+        assert len(queue._sleepers) == KEPT - 1
+        for key in range(KEPT + 1, 100):
+            queue.add(key)
+        await queue.drained()
+
+    asyncio.run(at_work(handle, scenario))
+    assert sorted(handled) == list(range(100))
+
+
+def test_handlers_that_wait_for_each_other_are_all_let_in():
+    waiting, all_here = 0, asyncio.Event()
+
+    async def handle(key: int) -> None:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 40:
+            all_here.set()
+        await all_here.wait()
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(40):
+            queue.add(key)
+        await queue.drained()
+
+    asyncio.run(at_work(handle, scenario))
+    assert waiting == 40
+
+
+def test_no_more_are_at_work_than_are_allowed():
+    busy = most = 0
+
+    async def handle(key: int) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0)
+        busy -= 1
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(200):
+            queue.add(key)
+        await queue.drained()
+
+    asyncio.run(at_work(handle, scenario))
+    assert most == 40
+
+
+def test_few_stay_when_there_is_nothing_to_do():
+    async def handle(key: int) -> None:
+        await asyncio.sleep(0)
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(200):
+            queue.add(key)
+        await queue.drained()
+        await asyncio.sleep(0)
+        assert len(queue._sleepers) == queue._workers == KEPT
+
+    asyncio.run(at_work(handle, scenario))
+
+
+def test_a_key_that_is_added_while_all_ends_hires_nobody():
+    ended = asyncio.Event()
+
+    async def scenario() -> None:
+        queue: WorkQueue[int]
+
+        async def handle(key: int) -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                queue.add(key)
+                queue.add(key + 1)
+                ended.set()
+
+        queue = WorkQueue(handle, lambda key, problem: None)
+        running = asyncio.create_task(queue.run(40))
+        await asyncio.sleep(0)
+        queue.add(1)
+        await asyncio.sleep(0)
+        running.cancel()
+        (outcome,) = await asyncio.gather(running, return_exceptions=True)
+        assert isinstance(outcome, asyncio.CancelledError)
+
+    asyncio.run(scenario())
+    assert ended.is_set()
+
+
+def test_a_worker_that_dies_takes_all_with_it_and_hires_nobody_on_the_way():
+    async def scenario() -> BaseException | None:
+        queue: WorkQueue[int]
+
+        async def handle(key: int) -> None:
+            try:
+                if key == 1:
+                    raise GeneratorExit
+                await asyncio.sleep(60)
+            finally:
+                queue.add(key + 2)
+
+        queue = WorkQueue(handle, lambda key, problem: None)
+        running = asyncio.create_task(queue.run(40))
+        await asyncio.sleep(0)
+        queue.add(0)
+        queue.add(1)
+        (outcome,) = await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 5)
+        assert isinstance(outcome, BaseExceptionGroup)
+        return outcome.split(GeneratorExit)[1]
+
+    assert asyncio.run(scenario()) is None, "it died of nothing else"

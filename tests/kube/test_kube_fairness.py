@@ -15,6 +15,7 @@ from dovetail.kube.calls import level_of
 from dovetail.kube.client import Client
 from dovetail.kube.counts import Counts
 from dovetail.kube.fairness import Fairness, Level, Limits
+from dovetail.kube.patches import MergePatch
 from dovetail.kube.retry import Patience
 from dovetail.kube.transport import Options
 
@@ -248,11 +249,12 @@ def test_telling_people_never_goes_before_doing() -> None:
         scene, frozen = waiting(Limits(rate=10.0, burst=1))
         await scene.begin(Level.WRITES, "the burst")
         await scene.begin(Level.EVENTS, "event")
+        await scene.begin(Level.NOTES, "note")
         await scene.begin(Level.READS, "read")
         await scene.begin(Level.WRITES, "write")
         frozen.woken.set()
         await scene.end()
-        assert scene.order == ["the burst", "write", "read", "event"]
+        assert scene.order == ["the burst", "write", "read", "note", "event"]
 
     run(scenario())
 
@@ -261,3 +263,21 @@ def test_an_event_is_told_and_any_other_write_is_done() -> None:
     assert level_of("create", kinds.CORE_EVENTS) is Level.EVENTS
     assert level_of("list", kinds.CORE_EVENTS) is Level.READS
     assert level_of("patch", kinds.NODES) is Level.WRITES
+
+
+def test_what_nobody_waits_for_holds_up_nobody() -> None:
+    async def scenario() -> None:
+        limits = Limits(seats=ONE_SEAT)
+        async with (
+            Scripted.saying(otherwise=says({})) as server,
+            Client(server.config(), Options(limits=limits)) as client,
+        ):
+            async with client._transport._fairness.turn(Level.NOTES, "another"):
+                note = asyncio.create_task(client.patch(kinds.NODES, "noted", MergePatch({}), note=True))
+                await asyncio.sleep(0)
+                await client.patch(kinds.NODES, "done", MergePatch({}))
+                assert [one.path for one in server.seen] == [kinds.NODES.path("done")]
+            await note
+            assert [one.path for one in server.seen] == [kinds.NODES.path("done"), kinds.NODES.path("noted")]
+
+    run(scenario())

@@ -29,6 +29,7 @@ from dovetail.core.nodeclaims import (
     CONSOLIDATABLE,
     FINALIZER,
     INITIALIZED,
+    INITIALIZED_LABEL,
     LAUNCHED,
     REGISTERED,
     NodeClaim,
@@ -39,6 +40,8 @@ from dovetail.kube.decoding import Stored
 from dovetail.kube.errors import Conflict
 from dovetail.kube.errors import NotFound as ObjectNotFound
 
+#: Claims wait for each other (`Places.tell`), so there are never so many at once that one waits to be looked at.
+AT_ONCE: Final = 10_000
 #: Pods leave a Node in quick succession; it is looked at when the last is gone, and this long after any other.
 BEFORE_THE_LAST_SECONDS: Final = 0.25
 #: Pods come to a Node in quick succession, too; whether it may still be consolidated is asked this long after one came.
@@ -111,10 +114,7 @@ class Claims:
             if new.value.is_true(LAUNCHED):
                 self.cluster.purchases.forget(new.value.name)
             if new.value.is_true(INITIALIZED):
-                for target in {new.value.name, new.value.node_name}:
-                    if self.nominations.ready(target, self.now()):
-                        self.settling.stir()
-                        self.opened(new.value.node_name)
+                self._usable(new.value.name, new.value.node_name)
             if new.value.is_deleting:
                 self._lost(new.value.name)
 
@@ -126,10 +126,21 @@ class Claims:
             self.places.take_back(lost)
             self.replan()
 
+    def _usable(self, claim: str, node: str) -> None:
+        """Pods planned onto a claim may be bound from now on."""
+        for target in {claim, node}:
+            if self.nominations.ready(target, self.now()):
+                self.settling.stir()
+                self.opened(node)
+
     def _node_changed(self, old: Stored[NodeObject] | None, new: Stored[NodeObject] | None) -> None:
         held = new or old
         if held is not None:
             self.look_at(held.value)
+        if new is not None and len(self.nominations) and INITIALIZED_LABEL in new.value.meta.labels:
+            # Its claim says so later.
+            for claim in self.cluster.claims_of(new.value.provider_id):
+                self._usable(claim.name, new.value.name)
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         """A pod that leaves a Node that is leaving lets it go on; any that comes or goes is an event of its Node."""
@@ -176,7 +187,7 @@ class Claims:
 
     # ---- what follows
 
-    async def run(self, workers: int = 256) -> None:
+    async def run(self, workers: int = AT_ONCE) -> None:
         await self._queue.run(workers)
 
     async def _one(self, key: Key) -> float | None:

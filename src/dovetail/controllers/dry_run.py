@@ -59,7 +59,7 @@ class ReadOnly(Client):
         return obj if isinstance(obj, dict) else {}
 
     async def patch(
-        self, kind: Kind, name: str, patch: Patch, namespace: str = "", *, subresource: str = "", dry_run: bool = False
+        self, kind: Kind, name: str, patch: Patch, namespace: str = "", *, subresource: str = "", **how: Any
     ) -> Object:
         _log.debug("would patch %s %s %s", kind, name, subresource)
         return {}

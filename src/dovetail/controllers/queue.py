@@ -1,8 +1,11 @@
 """Work by key: every key is handled by one worker at a time, as soon as it is due, and never twice for one reason.
 
 A key that is added while it waits is not added again; one that is added while it is being handled is handled once more
-afterwards. A handler says when it wants to look again; one that fails is tried again after a while that doubles. This
-is all the waiting there is: no handler sleeps.
+afterwards. A handler says when it wants to look again; one that fails is tried again after a while that doubles.
+
+A handler that waits for others' keys to be handled may not keep them from it, so there is a worker for every key that
+is due, up to a bound that only says when something is wrong. Workers are hired when they are needed; of those that have
+nothing to do a few stay.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 FIRST_RETRY: Final = 0.2
 LAST_RETRY: Final = 60.0
+#: So many workers stay when there is nothing to do.
+KEPT: Final = 16
 
 
 class WorkQueue(Generic[Key]):
@@ -43,6 +48,8 @@ class WorkQueue(Generic[Key]):
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._sleepers: deque[asyncio.Future[None]] = deque()
+        self._group: asyncio.TaskGroup | None = None
+        self._workers = self._most = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -70,6 +77,9 @@ class WorkQueue(Generic[Key]):
             if not turn.done():
                 turn.set_result(None)
                 return
+        if self._group is not None and self._workers < self._most:
+            self._workers += 1
+            self._group.create_task(self._work())
 
     def forget(self, key: Key) -> None:
         """The key's object is gone: no more looks at it, and no memory of its failures."""
@@ -95,19 +105,38 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
 
     async def run(self, workers: int) -> None:
-        """Handle keys until cancelled."""
+        """Handle keys until cancelled, at most so many at once."""
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(self._work())
+                self._group, self._most = group, workers
+                for _ in range(len(self._due)):
+                    self._wake_one()
+                try:
+                    await asyncio.get_running_loop().create_future()  # never
+                finally:
+                    self._group = None  # nobody is hired any more
         finally:
             for timer in self._timers.values():
                 timer.cancel()
             self._timers.clear()
 
     async def _work(self) -> None:
+        try:
+            await self._work_on()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._group = None  # it ends, with all its workers
+            raise
+        finally:
+            self._workers -= 1
+
+    async def _work_on(self) -> None:
+        """Take key after key; return if there is none, and enough others wait for the next."""
         while True:
             while not self._due:
+                if len(self._sleepers) >= KEPT:
+                    return
                 turn = asyncio.get_running_loop().create_future()
                 self._sleepers.append(turn)
                 await turn

@@ -163,8 +163,17 @@ class Client:
         )
 
     async def patch(
-        self, kind: Kind, name: str, patch: Patch, namespace: str = "", *, subresource: str = "", dry_run: bool = False
+        self,
+        kind: Kind,
+        name: str,
+        patch: Patch,
+        namespace: str = "",
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        note: bool = False,
     ) -> Object:
+        """A `note` is one that nobody waits for."""
         call = call_for(
             "apply" if isinstance(patch, patches.Apply) else "patch",
             "PATCH",
@@ -176,7 +185,7 @@ class Client:
             content_type=patches.content_type(patch),
             repeatable=dry_run or patches.repeatable(patch),
         )
-        return await self._object(call)
+        return await self._object(replace(call, level=Level.NOTES) if note else call)
 
     async def delete(
         self,

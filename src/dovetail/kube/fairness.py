@@ -1,10 +1,11 @@
 """Who may ask the API server next: priority between levels, fairness inside one.
 
-Four levels share one rate of requests, each with seats of its own for requests under way:
+Five levels share one rate of requests, each with seats of its own for requests under way:
 
     leases   who leads must be able to say so, whatever else goes on: never held back by the rate nor by a pause
     writes   carrying out what was decided
     reads    looking
+    notes    writing down what has come about, where nobody waits for it
     events   telling people about it
 
 A higher level goes first, except that somebody who has waited longer than `patience` is not made to wait for his
@@ -33,13 +34,15 @@ class Level(IntEnum):
     LEASES = 0
     WRITES = 1
     READS = 2
-    EVENTS = 3
+    NOTES = 3
+    EVENTS = 4
 
 
 #: Sixteen writes under way are two hundred a second, the usual rate, where each takes 80 ms. More make a server that is
 #: busy no faster, only the scheduler's writes wait longer; and answers that come all at once keep the event loop long.
+#: Two notes under way are two hundred a second on a server with nothing else to do, and few on one that is busy.
 _SEATS: Final[Mapping[Level, int]] = MappingProxyType(
-    {Level.LEASES: 8, Level.WRITES: 16, Level.READS: 32, Level.EVENTS: 4}
+    {Level.LEASES: 8, Level.WRITES: 16, Level.READS: 32, Level.NOTES: 2, Level.EVENTS: 4}
 )
 
 
