@@ -10,6 +10,7 @@ from asyncio.sslproto import SSLProtocol
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from tests.kube.certificates import Authority, serving
 from tests.kube.loopback import Scripted, VirtualClock, hangs_up, refuses, says, streams
 
@@ -238,5 +239,34 @@ def test_watches_pass_through_tls_too(tmp_path: Path) -> None:
         async with scripted as server, Client(server.config(trust=Trust(Pem(OLD.pem)))) as client:
             batches = [batch async for batch in client.watch_batches(kinds.PODS, resource_version="1")]
         assert sum(map(len, batches)) == 10_000
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_request_given_up_leaves_no_connection_behind(tmp_path: Path, answered: bool) -> None:
+    """A loop that ends with one open would say so, of a connection that nobody has any more."""
+
+    async def scenario() -> None:
+        tls = serving(OLD.sign("server", address=HOST), tmp_path)
+        never = asyncio.Event()
+
+        async def silence(request: web.Request) -> web.StreamResponse:
+            await never.wait()
+            return web.Response()
+
+        scripted = Scripted.saying(streams([b'{"half":'], until=never) if answered else silence, tls=tls)
+        async with scripted as server:
+            async with Client(server.config(trust=Trust(Pem(OLD.pem)))) as client:
+                asked = asyncio.create_task(ask(client))
+                while not server.seen:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(0.05)
+                asked.cancel()
+                await asyncio.gather(asked, return_exceptions=True)
+                made = list(client._transport._sockets)
+            assert len(made) == 1
+            assert made[0].fileno() == -1
+            never.set()
 
     asyncio.run(scenario())

@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
+from weakref import WeakSet
 
 import aiohttp
 
@@ -43,6 +44,8 @@ _CONNECT_IN: Final = 10.0
 _LARGE: Final = 2**18
 #: A watch may be silent for long, but a server says at once that it has begun.
 _BEGIN_IN: Final = 60.0
+#: A request given up while it was answered takes leave of the server in good order; closing waits so long for that.
+_GOODBYE: Final = 1.0
 #: A peer that vanished is noticed after half a minute of silence and three unanswered probes.
 _PROBES: Final = (
     (getattr(socket, "TCP_KEEPIDLE", None), 30),
@@ -73,6 +76,7 @@ class Transport:
         self._fairness = Fairness(options.limits, options.clock, self.counts)
         self._contexts = Contexts(config.trust, options.clock)
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         self._secure = config.server.startswith("https:")
         compressed = config.compression and not config.on_loopback
         self._headers = (
@@ -86,7 +90,7 @@ class Transport:
         read_in_small_pieces()
         self._session = aiohttp.ClientSession(
             # Seats bound what is under way; a bound here would let watches block everything else.
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE, socket_factory=_socket),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE, socket_factory=self._socket),
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=_READ_AHEAD,
         )
@@ -96,6 +100,9 @@ class Transport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        deadline = asyncio.get_running_loop().time() + _GOODBYE
+        while any(one.fileno() != -1 for one in self._sockets) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.005)
 
     async def send(self, call: Call, patience: Patience) -> bytes:
         """The body of the answer."""
@@ -216,6 +223,11 @@ class Transport:
         self.counts.requests[call.verb, response.status] += 1
         return response
 
+    def _socket(self, address: tuple[Any, ...]) -> socket.socket:
+        made = _socket(address)
+        self._sockets.add(made)
+        return made
+
     def _ssl(self, shown: Shown) -> ssl.SSLContext | bool:
         return self._contexts.current(shown) if self._secure else True
 
@@ -241,6 +253,9 @@ class Transport:
             response.close()
             if not cut:
                 raise failures.error_of(problem, call.asked, self._config.server) from None
+        except asyncio.CancelledError:
+            _hang_up(response)
+            raise
         return b"".join(pieces)
 
 
