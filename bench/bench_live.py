@@ -5,10 +5,11 @@ scheduler as published, and kwok for kubelets. `dovetail run --cloud kwok` is on
 from its module, on the other, one after the other; both read the same instance types, have the same NodePool and wait
 as long for a batch. Time runs from applying the Deployments until the last pod is bound, by the scheduler's events (a
 watch tells it later on a server that is busy), and is divided by when the *last* claim is through each stage, so a
-second round of planning shows as a long *create*. API server, scheduler and
-controller share the machine's cores: part of every time is theirs, binding above all. Processor time and memory are the
-controller's alone, by /proc, until its last claim is initialized; writes are counted by the API server. Neither
-elects a leader, there being no other, and the peer is told it may use every core.
+second round of planning shows as a long *create*; ours says of a claim that it is launched, registered and initialized
+in one write, once its Node takes pods, and all of that shows as *launch*. API server, scheduler and controller share
+the machine's cores: part of every time is theirs, binding above all. Processor time and memory are the controller's
+alone, by /proc, until its last claim is initialized; writes are counted by the API server. Neither elects a leader,
+there being no other, and the peer is told it may use every core.
 
 `LIVE_ONLY=500` (or `plain`, or `spread`) measures only the workloads of that size or kind.
 """
