@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 from dovetail.controllers.queue import KEPT, WorkQueue
 
 
 async def at_work(
-    handle: Callable[[int], Awaitable[None]], scenario: Callable[[WorkQueue[int]], Awaitable[None]]
+    handle: Callable[[int], Awaitable[None]],
+    scenario: Callable[[WorkQueue[int]], Awaitable[None]],
+    workers: int = 40,
 ) -> None:
-    """What a scenario does to a queue that is being worked on by 40 at most."""
+    """What a scenario does to a queue that is being worked on by so many at most."""
     queue: WorkQueue[int] = WorkQueue(handle, lambda key, problem: None)
-    running = asyncio.create_task(queue.run(40))
+    running = asyncio.create_task(queue.run(workers))
     await asyncio.sleep(0)
     try:
         async with asyncio.timeout(5):
@@ -28,7 +31,7 @@ def test_a_key_wakes_one_worker_of_those_who_wait_and_none_is_forgotten():
 
     async def handle(key: int) -> None:
         handled.append(key)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
 
     async def scenario(queue: WorkQueue[int]) -> None:
         for key in range(KEPT):
@@ -44,6 +47,26 @@ def test_a_key_wakes_one_worker_of_those_who_wait_and_none_is_forgotten():
 
     asyncio.run(at_work(handle, scenario))
     assert sorted(handled) == list(range(100))
+
+
+def test_many_keys_at_once_do_not_begin_all_at_once():
+    begun: list[int] = []
+    seen: list[int] = []
+
+    async def handle(key: int) -> None:
+        begun.append(key)
+        await asyncio.sleep(0.01)
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(30):
+            queue.add(key)
+        for _ in range(30):
+            await asyncio.sleep(0)
+            seen.append(len(begun))
+        await queue.drained()
+
+    asyncio.run(at_work(handle, scenario))
+    assert max(after - before for before, after in pairwise(seen)) == 1
 
 
 def test_handlers_that_wait_for_each_other_are_all_let_in():
@@ -72,7 +95,7 @@ def test_no_more_are_at_work_than_are_allowed():
         nonlocal busy, most
         busy += 1
         most = max(most, busy)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         busy -= 1
 
     async def scenario(queue: WorkQueue[int]) -> None:
@@ -147,3 +170,46 @@ def test_a_worker_that_dies_takes_all_with_it_and_hires_nobody_on_the_way():
         return outcome.split(GeneratorExit)[1]
 
     assert asyncio.run(scenario()) is None, "it died of nothing else"
+
+
+def test_a_handler_given_up_by_another_leaves_no_key_behind():
+    handled: list[int] = []
+
+    async def handle(key: int) -> None:
+        handled.append(key)
+        if key == 0:
+            lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            lost.cancel()
+            await lost
+
+    async def scenario(queue: WorkQueue[int]) -> None:
+        for key in range(3):
+            queue.add(key)
+        await queue.drained()
+
+    asyncio.run(at_work(handle, scenario, workers=1))
+    assert handled == [0, 1, 2]
+
+
+def test_a_queue_that_was_ended_can_be_worked_on_again():
+    handled: list[int] = []
+
+    async def handle(key: int) -> None:
+        handled.append(key)
+        await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        queue: WorkQueue[int] = WorkQueue(handle, lambda key, problem: None)
+        first = asyncio.create_task(queue.run(40))
+        await asyncio.sleep(0)
+        queue.add(1)
+        first.cancel()  # before anybody has begun
+        await asyncio.gather(first, return_exceptions=True)
+        second = asyncio.create_task(queue.run(40))
+        async with asyncio.timeout(5):
+            await queue.drained()
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert handled == [1]

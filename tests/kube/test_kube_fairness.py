@@ -281,3 +281,54 @@ def test_what_nobody_waits_for_holds_up_nobody() -> None:
             assert [one.path for one in server.seen] == [kinds.NODES.path("done"), kinds.NODES.path("noted")]
 
     run(scenario())
+
+
+def test_a_note_that_has_waited_twice_as_long_as_anybody_should_gets_a_seat_among_writes() -> None:
+    async def scenario() -> None:
+        scene, frozen = waiting(Limits(seats=ONE_SEAT, patience=5.0))
+        held = asyncio.Event()
+        await scene.begin(Level.NOTES, "first", held)
+        await scene.begin(Level.NOTES, "second", held)
+        await scene.begin(Level.NOTES, "third")
+        frozen.time += 10.0
+        await scene.begin(Level.READS, "somebody comes")
+        await asyncio.sleep(0)
+        assert scene.order == ["first", "somebody comes", "second"]
+        held.set()
+        await scene.end()
+        assert scene.order[-1] == "third"
+        assert not any(queue.under_way for queue in scene.fairness._queues.values())
+
+    run(scenario())
+
+
+def test_a_note_is_not_forgotten_while_nothing_else_happens() -> None:
+    async def scenario() -> None:
+        scene, held = Scene(Limits(seats=ONE_SEAT, patience=5.0)), asyncio.Event()
+        await scene.begin(Level.NOTES, "first", held)
+        second = await scene.begin(Level.NOTES, "second")
+        await asyncio.wait_for(second, 1)
+        assert scene.at == [0.0, 10.0]
+        held.set()
+        await scene.end()
+
+    run(scenario())
+
+
+def test_a_note_that_is_given_up_as_it_gets_a_seat_among_writes_leaves_that_seat() -> None:
+    async def scenario() -> None:
+        scene, frozen = waiting(Limits(seats=ONE_SEAT, patience=5.0))
+        held = asyncio.Event()
+        await scene.begin(Level.NOTES, "first", held)
+        second = await scene.begin(Level.NOTES, "second")
+        frozen.time += 10.0
+        scene.fairness._dispatch()
+        second.cancel()
+        await asyncio.wait([second])
+        write = await scene.begin(Level.WRITES, "write")
+        await asyncio.wait_for(write, 1)
+        held.set()
+        await scene.end()
+        assert scene.order == ["first", "write"]
+
+    run(scenario())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from tests.live import objects
-from tests.live.live import Live, conditions
+from tests.live.live import Live
 from tests.live.test_live_disruption import up
 from tests.live.virtual_time import run
 
 from dovetail.api import kinds
-from dovetail.api.kinds import Kind
 from dovetail.core.pods import Pod, PodState
 
 #: So that the scheduler binds it nowhere.
@@ -131,32 +129,6 @@ def test_a_pod_that_was_not_bound_in_its_time_is_shown_to_the_scheduler_again():
             assert not woken, "it was planned for the first time"
             await live.settle(40)
             assert set(woken) == {node}, "it had its time, and fits where it did not go"
-
-    run(scenario())
-
-
-def test_a_pod_may_be_bound_as_soon_as_its_node_says_so_however_late_its_claim_does():
-    async def scenario() -> None:
-        async with Live() as live:
-            patch, held = live.client.patch, asyncio.Event()
-
-            async def late(kind: Kind, name: str, body: Any, *more: Any, note: bool = False, **how: Any) -> Any:
-                if note:
-                    await held.wait()
-                return await patch(kind, name, body, *more, note=note, **how)
-
-            live.client.patch = late  # type: ignore[method-assign]
-            opened: list[str] = []
-            live.controller.claims.opened = opened.append
-            live.pods(1)
-            await live.until(lambda: len(live.running()) == 1)
-            node = live.node()["metadata"]
-            assert node["labels"]["karpenter.sh/initialized"] == "true"
-            assert opened == [node["name"]]
-            assert "Initialized" not in conditions(live.claim())
-            held.set()
-            await live.until(lambda: "Initialized" in conditions(live.claim()))
-            assert opened == [node["name"]], "it is told once"
 
     run(scenario())
 

@@ -43,7 +43,7 @@ from dovetail.core.effects import (
 )
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import finalization, launch, termination
-from dovetail.core.nodeclaims import INITIALIZED, NodeClaim
+from dovetail.core.nodeclaims import NodeClaim
 from dovetail.kube.client import Client
 from dovetail.kube.errors import Conflict, Invalid, KubeError, NotFound
 from dovetail.kube.patches import JsonPatch, MergePatch
@@ -174,17 +174,17 @@ class Hands:
 
     async def _save_claim(self, save: SaveClaim) -> None:
         """Labels before status: a claim that says it is launched must have the labels its Node will get. A claim that
-        loses its last finalizer is gone, and has no status to be written. Once its Node can be used nobody waits for
-        what is written here, while the scheduler has pods to bind, and a claim is dear to write."""
+        loses its last finalizer is gone, and has no status to be written. A note waits once, not twice: a claim is dear
+        to write, and the scheduler has pods to bind."""
         before, after, name = save.before, save.after, save.after.name
-        note = after.is_true(INITIALIZED) and not after.is_deleting
-        metadata = claim_wire.metadata_patch(before, after, save.locked)
+        locked, note = save.locked or save.note, save.note
+        metadata = claim_wire.metadata_patch(before, after, locked)
         version = before.meta.version
         if metadata is not None:
             answer = await self.client.patch(kinds.NODE_CLAIMS, name, MergePatch(metadata), note=note)
             self.learner.claim(answer)
-            version = str((answer.get("metadata") or {}).get("resourceVersion") or "")
-        status = claim_wire.status_patch(before, after, version if save.locked else "")
+            version, note = str((answer.get("metadata") or {}).get("resourceVersion") or ""), False
+        status = claim_wire.status_patch(before, after, version if locked else "")
         if status is not None and after.meta.finalizers:
             patch = MergePatch(status)
             answer = await self.client.patch(kinds.NODE_CLAIMS, name, patch, subresource="status", note=note)

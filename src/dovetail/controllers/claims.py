@@ -29,7 +29,6 @@ from dovetail.core.nodeclaims import (
     CONSOLIDATABLE,
     FINALIZER,
     INITIALIZED,
-    INITIALIZED_LABEL,
     LAUNCHED,
     REGISTERED,
     NodeClaim,
@@ -85,6 +84,7 @@ class Claims:
     #: What its cloud has to find out once a claim's Node is there.
     hooked: Callable[[NodeClaim], Awaitable[Hooked]] = _no_hooks
     _queue: WorkQueue[Key] = field(init=False)
+    _since: float = 0.0
     #: Told of a Node that those planned onto it can use from now on.
     opened: Callable[[str], None] = lambda node: None
     pod_events: PodEvents = field(default_factory=PodEvents)
@@ -137,7 +137,7 @@ class Claims:
         held = new or old
         if held is not None:
             self.look_at(held.value)
-        if new is not None and len(self.nominations) and INITIALIZED_LABEL in new.value.meta.labels:
+        if new is not None and len(self.nominations) and new.value.is_initialized:
             # Its claim says so later.
             for claim in self.cluster.claims_of(new.value.provider_id):
                 self._usable(claim.name, new.value.name)
@@ -188,6 +188,7 @@ class Claims:
     # ---- what follows
 
     async def run(self, workers: int = AT_ONCE) -> None:
+        self._since = self.now()
         await self._queue.run(workers)
 
     async def _one(self, key: Key) -> float | None:
@@ -216,7 +217,7 @@ class Claims:
                 return 0.0  # that took a while: it is looked at as it is now
         elif claim.is_true(LAUNCHED):
             self.places.not_soon(claim.name)
-        step = self._with_moves(progress.advance(claim, nodes, self.now(), bought, hooked))
+        step = self._with_moves(progress.advance(claim, nodes, self.now(), bought, hooked, self._since))
         again = await self.hands.perform(step)
         if any(isinstance(one, SaveClaim) for one in step.effects):
             # What was just written comes back, and is looked at once more.
@@ -241,7 +242,7 @@ class Claims:
         due = self.pod_events.due(claim, self.now())
         if due == 0.0:
             after = self.pod_events.known(claim)
-            await self.hands.perform(Step((SaveClaim(claim, after),)))
+            await self.hands.perform(Step((SaveClaim(claim, after, note=True),)))
             self.pod_events.said(after)
             return again
         again = soonest(again, due)

@@ -7,7 +7,7 @@ claim has hears of it. To forget is no loss: the order is made again, and the cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dovetail.core.instances import Instance
 from dovetail.core.lifecycle import launch
@@ -39,6 +39,10 @@ class Purchases:
         """What was bought for a claim that does not say so itself."""
         uid, bought = self._held.get(claim.name, ("", None))
         return bought if uid == claim.meta.uid and not claim.is_true(LAUNCHED) else None
+
+    def machines(self) -> Iterator[tuple[str, str]]:
+        """Each claim with the provider id of what was bought for it."""
+        return ((claim, bought.instance.provider_id) for claim, (_, bought) in self._held.items())
 
     def owner(self, provider_id: str) -> str | None:
         """The claim a machine was bought for."""

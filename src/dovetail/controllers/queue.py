@@ -4,8 +4,8 @@ A key that is added while it waits is not added again; one that is added while i
 afterwards. A handler says when it wants to look again; one that fails is tried again after a while that doubles.
 
 A handler that waits for others' keys to be handled may not keep them from it, so there is a worker for every key that
-is due, up to a bound that only says when something is wrong. Workers are hired when they are needed; of those that have
-nothing to do a few stay.
+is due, up to a bound that only says when something is wrong. Workers are hired when they are needed, each by the one
+before; of those that have nothing to do a few stay.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class WorkQueue(Generic[Key]):
         self._sleepers: deque[asyncio.Future[None]] = deque()
         self._group: asyncio.TaskGroup | None = None
         self._workers = self._most = 0
+        #: Whether somebody was hired who has not begun: he hires the next.
+        self._hired = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -77,8 +79,9 @@ class WorkQueue(Generic[Key]):
             if not turn.done():
                 turn.set_result(None)
                 return
-        if self._group is not None and self._workers < self._most:
+        if self._group is not None and self._workers < self._most and not self._hired:
             self._workers += 1
+            self._hired = True
             self._group.create_task(self._work())
 
     def forget(self, key: Key) -> None:
@@ -109,7 +112,8 @@ class WorkQueue(Generic[Key]):
         try:
             async with asyncio.TaskGroup() as group:
                 self._group, self._most = group, workers
-                for _ in range(len(self._due)):
+                self._workers, self._hired = 0, False
+                if self._due:
                     self._wake_one()
                 try:
                     await asyncio.get_running_loop().create_future()  # never
@@ -130,9 +134,12 @@ class WorkQueue(Generic[Key]):
             raise
         finally:
             self._workers -= 1
+            if self._due:
+                self._wake_one()
 
     async def _work_on(self) -> None:
         """Take key after key; return if there is none, and enough others wait for the next."""
+        self._hired = False
         while True:
             while not self._due:
                 if len(self._sleepers) >= KEPT:
@@ -143,6 +150,8 @@ class WorkQueue(Generic[Key]):
             key = self._due.popleft()
             self._waiting.discard(key)
             self._busy.add(key)
+            if self._due:
+                self._wake_one()  # one after the other, so that nothing else waits while hundreds begin
             try:
                 await self._one(key)
             finally:

@@ -355,8 +355,12 @@ class Snapshots:
         return frozenset(pod.key for pod in self._cluster.pods.stranded(staying))
 
     def _names(self) -> Mapping[str, str]:
-        """What a target is called by now: a claim that has registered goes by its Node's name."""
-        return {one.key[1]: one.value.node_name for one in self._cluster.claims if one.value.node_name}
+        """What a target is called by now: a claim goes by its Node's name, which it may say itself only later."""
+        cluster = self._cluster
+        names = {one.key[1]: one.value.node_name for one in cluster.claims if one.value.node_name}
+        for claim, provider_id in cluster.purchases.machines():
+            names.update((claim, node.name) for node in cluster.nodes_of(provider_id))
+        return names
 
     def _room(self, held: tuple[Node, ...], every: Mapping[Key, Pod], names: Mapping[str, str]) -> _Room:
         """What is left on the nodes that pods were planned onto and whose machines are up: from then on the scheduler

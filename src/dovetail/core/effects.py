@@ -70,11 +70,13 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class SaveClaim:
-    """Write what differs: metadata and status. `locked` refuses to if anybody wrote the claim meanwhile."""
+    """Write what differs: metadata and status. `locked` refuses to if anybody wrote the claim meanwhile, as does a
+    `note`, which nobody waits for and which may be written a while later."""
 
     before: NodeClaim
     after: NodeClaim
     locked: bool = False
+    note: bool = False
 
 
 @dataclass(frozen=True, slots=True)

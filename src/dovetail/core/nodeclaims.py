@@ -141,5 +141,10 @@ class NodeObject:
         return conditions.is_true(self.conditions, READY)
 
     @property
+    def is_initialized(self) -> bool:
+        """Whether its claim was found to be initialized: the Node says so first."""
+        return self.meta.labels.get(INITIALIZED_LABEL) == "true"
+
+    @property
     def is_deleting(self) -> bool:
         return self.meta.deleting is not None

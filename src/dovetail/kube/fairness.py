@@ -9,7 +9,8 @@ Five levels share one rate of requests, each with seats of its own for requests 
     events   telling people about it
 
 A higher level goes first, except that somebody who has waited longer than `patience` is not made to wait for his
-betters again: writes without end would otherwise starve a list for ever. Inside a level, flows (one for each kind of
+betters again: writes without end would otherwise starve a list for ever. A note that has waited twice as long is
+written like anything else, for it has few seats and may not stay unsaid. Inside a level, flows (one for each kind of
 object) take turns, so a hundred pod evictions do not hold up one node. A server that says it is busy pauses the level
 it said it to.
 """
@@ -64,6 +65,7 @@ class Limits:
 class _Waiter:
     turn: asyncio.Future[None]
     since: float
+    level: Level
 
 
 class _Queue:
@@ -84,6 +86,17 @@ class _Queue:
         if waiting:
             self._flows[flow] = waiting
         return waiter
+
+    def give_up(self, limit: float) -> list[tuple[str, _Waiter]]:
+        """Those who came before, with their flows; they wait here no longer."""
+        found: list[tuple[str, _Waiter]] = []
+        for flow in list(self._flows):
+            waiting = self._flows[flow]
+            while waiting and waiting[0].since <= limit:
+                found.append((flow, waiting.popleft()))
+            if not waiting:
+                del self._flows[flow]
+        return found
 
     def oldest(self) -> float | None:
         """When the one who waits longest came, or None; those who gave up are forgotten on the way."""
@@ -106,6 +119,7 @@ class Fairness:
         self._clock = clock
         self._counts = counts
         self._queues = {level: _Queue(limits.seats[level]) for level in Level}
+        self._note_patience = 2 * limits.patience
         self._tokens = float(limits.burst)
         self._refilled = clock.now()
         self._alarm: asyncio.Task[None] | None = None
@@ -126,23 +140,25 @@ class Fairness:
             self._alarm.cancel()
             self._alarm = None
 
-    async def enter(self, level: Level, flow: str) -> None:
+    async def enter(self, level: Level, flow: str) -> Level:
+        """Wait for a turn. The level to leave, for a note that waited long has a seat among writes."""
         queue = self._queues[level]
         now = self._clock.now()
         if queue.oldest() is None and self._may_start(level, now):
             self._start(level)
-            return
-        waiter = _Waiter(asyncio.get_running_loop().create_future(), now)
+            return level
+        waiter = _Waiter(asyncio.get_running_loop().create_future(), now, level)
         queue.add(flow, waiter)
         self._dispatch()
         try:
             await waiter.turn
         except asyncio.CancelledError:
             if waiter.turn.done() and not waiter.turn.cancelled():
-                self.leave(level)  # the turn came in the same instant as the cancellation
+                self.leave(waiter.level)  # the turn came in the same instant as the cancellation
             raise
         self._counts.waits[level.name.lower()] += 1
         self._counts.waited[level.name.lower()] += self._clock.now() - now  # type: ignore[assignment]
+        return waiter.level
 
     def leave(self, level: Level) -> None:
         self._queues[level].under_way -= 1
@@ -167,6 +183,9 @@ class Fairness:
 
     def _dispatch(self) -> None:
         now = self._clock.now()
+        for flow, waiter in self._queues[Level.NOTES].give_up(now - self._note_patience):
+            waiter.level = Level.WRITES
+            self._queues[Level.WRITES].add(flow, waiter)
         while (level := self._next(now)) is not None:
             self._start(level)
             self._queues[level].take().turn.set_result(None)
@@ -192,6 +211,9 @@ class Fairness:
             for queue in self._queues.values()
             if queue.oldest() is not None and queue.under_way < queue.seats
         ]
+        noted = self._queues[Level.NOTES].oldest()
+        if noted is not None:
+            moments.append(noted + self._note_patience)
         if not moments:
             return
         soonest = min(moments)
@@ -219,7 +241,7 @@ class Turn:
         self._flow = flow
 
     async def __aenter__(self) -> None:
-        await self._fairness.enter(self._level, self._flow)
+        self._level = await self._fairness.enter(self._level, self._flow)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

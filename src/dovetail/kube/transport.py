@@ -44,7 +44,7 @@ _CONNECT_IN: Final = 10.0
 _LARGE: Final = 2**18
 #: A watch may be silent for long, but a server says at once that it has begun.
 _BEGIN_IN: Final = 60.0
-#: A request given up while it was answered takes leave of the server in good order; closing waits so long for that.
+#: A request given up before it was answered takes leave of the server in good order; closing waits so long for that.
 _GOODBYE: Final = 1.0
 #: A peer that vanished is noticed after half a minute of silence and three unanswered probes.
 _PROBES: Final = (

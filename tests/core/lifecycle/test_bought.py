@@ -45,12 +45,22 @@ def test_a_node_that_joins_is_waited_for_and_then_all_is_one_write_to_each():
     assert progress.advance(claim(), (coming,), START + 2, BOUGHT) == Step((), launch.USABLE_SECONDS - 2)
     assert not progress.advance(claim(), (node(ready=False),), START + 2, BOUGHT).effects
     step = progress.advance(claim(), (node(),), START + 3, BOUGHT)
-    first, last = step.effects[0], step.effects[-1]
+    first, last = step.effects[0], saved(step)
     assert isinstance(first, SaveNode), "pods wait for the Node, nobody waits for the claim"
     assert first.after.meta.labels.items() >= {REGISTERED_LABEL: "true", INITIALIZED_LABEL: "true", "zone": "a"}.items()
-    assert isinstance(last, SaveClaim)
     assert all(last.after.is_true(one) for one in (LAUNCHED, REGISTERED, INITIALIZED))
     assert last.before == claim(), "what differs from what is written is written"
+
+
+def test_nobody_waits_for_a_claim_whose_node_can_be_used():
+    assert saved(progress.advance(claim(), (node(),), START + 3, BOUGHT)).note
+    registered = progress.advance(claim(), (node(ready=False),), START + launch.USABLE_SECONDS, BOUGHT)
+    assert not saved(registered).note
+
+
+def test_a_machine_that_was_bought_is_not_given_up_as_one_that_was_not():
+    step = progress.advance(claim(), (node(),), START + 400, BOUGHT)
+    assert saved(step).after.is_true(INITIALIZED)
 
 
 def test_waiting_for_a_node_ends():
@@ -64,6 +74,11 @@ def test_a_startup_taint_is_not_waited_for():
     after = saved(progress.advance(held, (node(),), START, BOUGHT)).after
     assert after.is_true(REGISTERED)
     assert not after.is_true(INITIALIZED)
+
+
+def test_what_is_counted_is_counted_once_the_claim_is_written():
+    kinds = [type(one) for one in progress.advance(claim(), (node(),), START + 3, BOUGHT).effects]
+    assert kinds.index(Count) > kinds.index(SaveClaim)
 
 
 def test_what_is_said_once_is_said_with_the_claim():

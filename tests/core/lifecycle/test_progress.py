@@ -254,6 +254,12 @@ def test_a_machine_that_is_not_bought_in_five_minutes_is_given_up():
     assert not health.healthy
 
 
+def test_one_who_has_just_begun_to_look_orders_before_he_gives_up():
+    """The machine may have been bought by one who died before he wrote it down."""
+    assert isinstance(one(progress.advance(claim(), (), START + 5000, since=START + 4701), Launch), Launch)
+    assert one(progress.advance(claim(), (), START + 5000, since=START + 4700), Count)
+
+
 def test_a_machine_that_does_not_join_in_fifteen_minutes_is_given_up():
     held = claim(true=(LAUNCHED,))
     assert not any(isinstance(effect, Delete) for effect in progress.advance(held, (), START + 899).effects)

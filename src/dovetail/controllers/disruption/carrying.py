@@ -261,7 +261,9 @@ class Carrier:
         claim = self.cluster.claim(name)
         if claim is None or claim.is_deleting:
             return Seen.GONE
-        return Seen.UP if claim.is_true(INITIALIZED) else Seen.COMING
+        nodes = self.cluster.nodes_of(self.cluster.purchases.known(claim).provider_id)
+        up = claim.is_true(INITIALIZED) or any(one.is_initialized for one in nodes)
+        return Seen.UP if up else Seen.COMING
 
     async def _drain(self, started: Started, step: Next) -> None:
         """Delete the claims: whoever looks after claims empties the nodes and returns the machines."""

@@ -13,14 +13,16 @@ LAUNCH_SECONDS: Final = 5 * 60.0
 REGISTRATION_SECONDS: Final = 15 * 60.0
 
 
-def judged(claim: NodeClaim, now: float) -> Step:
+def judged(claim: NodeClaim, now: float, since: float = 0.0) -> Step:
     """Give the claim up when its time is over; else say when to look again. One failure is one failure: peers count
-    a claim that is late for both limits twice."""
+    a claim that is late for both limits twice. Whether a machine was bought is known for certain only to whoever
+    buys: one who has looked at claims `since` then orders again first, and finds it."""
     if claim.is_true(REGISTERED):
         return Step()
     launched = claim.is_true(LAUNCHED)
-    launch_left = None if launched else _left(claim, LAUNCHED, LAUNCH_SECONDS, now)
-    register_left = _left(claim, REGISTERED, REGISTRATION_SECONDS, now)
+    began = 0.0 if launched else since
+    launch_left = None if launched else _left(claim, LAUNCHED, LAUNCH_SECONDS, now, began)
+    register_left = _left(claim, REGISTERED, REGISTRATION_SECONDS, now, began)
     if launch_left is not None and launch_left <= 0:
         return Step((*_unhealthy(claim), *given_up(claim, "launch_timeout")))
     if register_left <= 0:
@@ -28,9 +30,9 @@ def judged(claim: NodeClaim, now: float) -> Step:
     return Step((), register_left if launch_left is None else min(launch_left, register_left))
 
 
-def _left(claim: NodeClaim, type_: str, allowed: float, now: float) -> float:
+def _left(claim: NodeClaim, type_: str, allowed: float, now: float, began: float) -> float:
     one = conditions.found(claim.conditions, type_)
-    return allowed - (now - (claim.meta.created if one is None else one.since))
+    return allowed - (now - max(began, claim.meta.created if one is None else one.since))
 
 
 def _unhealthy(claim: NodeClaim) -> tuple[Effect, ...]:

@@ -31,15 +31,17 @@ def advance(
     now: float,
     bought: Bought | None = None,
     hooked: Hooked = NO_HOOKS,
+    since: float = 0.0,
 ) -> Step:
     """What to do about a claim; `nodes` are those with its provider id, or with that of the machine that was `bought`
-    for it and that it does not speak of yet. `hooked` is what its cloud has found out since they are there."""
+    for it and that it does not speak of yet. `hooked` is what its cloud has found out since they are there, `since`
+    when claims began to be looked at."""
     held = hydration.hydrated(claim)
     if FINALIZER not in claim.meta.finalizers:
         held = replace(held, meta=replace(held.meta, finalizers=(*claim.meta.finalizers, FINALIZER)))
     if held is not claim:
         return Step((SaveClaim(claim, held, locked=True),), 0.0)
-    alive = liveness.judged(claim, now)
+    alive = liveness.judged(claim if bought is None else launch.launched(claim, bought.instance, bought.at), now, since)
     if alive.effects:
         return alive
     if claim.is_true(LAUNCHED):
@@ -65,8 +67,10 @@ def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], 
     claim = hooked.on(claim)
     known, synced = registration.register(claim, nodes, now, hooked.pending)
     effects: list[Effect] = []
+    counts: list[Effect] = []
     if node is not None and synced is not None and known.is_true(REGISTERED):
-        effects += registration.registered_effects(claim, node, now)
+        effects += registration.registered_effects(claim, node)
+        counts += registration.registered_counts(claim, now)
     known, usable = registration.initialize(known, synced or node, now)
     if node is not None:
         shall_be = usable or synced or (node if known.is_true(REGISTERED) else None)
@@ -79,7 +83,8 @@ def _joined(before: NodeClaim, claim: NodeClaim, nodes: tuple[NodeObject, ...], 
     complete = CLAIM_CONDITIONS.complete(_current(known.conditions, at), claim.meta.created, at)
     known = replace(known, conditions=complete)
     if known != before:
-        effects.append(SaveClaim(before, known))
+        effects.append(SaveClaim(before, known, note=known.is_true(INITIALIZED)))
+    effects += counts  # once it is written, or they would be counted again
     waiting = registration.HOOK_SECONDS if hooked.pending else None
     return Step(tuple(effects), soonest(waiting, liveness.judged(claim, now).again))
 

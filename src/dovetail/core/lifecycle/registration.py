@@ -82,20 +82,26 @@ def register(
     return known, _opened(_synced(claim, node))
 
 
-def registered_effects(claim: NodeClaim, node: NodeObject, now: float) -> tuple[Effect, ...]:
-    """What is said and counted once when a Node registers."""
+def registered_effects(claim: NodeClaim, node: NodeObject) -> tuple[Effect, ...]:
+    """What is said when a Node registers."""
     told: list[Effect] = []
     if not _has(node.taints, UNREGISTERED) and REGISTERED_LABEL not in node.meta.labels:
         message = f"Missing {UNREGISTERED.key} taint which prevents registration related race conditions"
         message += " on Karpenter-managed nodes"
         about = Ref("NodeClaim", claim.name, claim.meta.uid)
         told.append(Say(about, "UnregisteredTaintMissing", message, warning=True, dedupe=(claim.meta.uid,)))
-    told.append(Count("nodes_created_total", reasons.placed(claim)))
-    told.append(Observe("nodeclaims_registration_duration_seconds", now - claim.meta.created, _pool(claim)))
     owner = next((one for one in claim.meta.owners if one.kind == "NodePool"), None)
     if owner is not None:
         told.append(Health(owner.name, owner.uid, healthy=True))
     return tuple(told)
+
+
+def registered_counts(claim: NodeClaim, now: float) -> tuple[Effect, ...]:
+    """What is counted once when a Node registers."""
+    return (
+        Count("nodes_created_total", reasons.placed(claim)),
+        Observe("nodeclaims_registration_duration_seconds", now - claim.meta.created, _pool(claim)),
+    )
 
 
 def _pool(claim: NodeClaim) -> dict[str, str]:
