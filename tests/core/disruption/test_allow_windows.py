@@ -70,6 +70,7 @@ def test_several_times_days_and_windows_may_be_named() -> None:
     assert not is_open(text, "2026-11-18T12:30:00Z")
     assert is_open(text, "2026-11-22T20:30:00Z")
     assert is_open(text, "2026-11-16T20:30:00Z"), "from Saturday over Sunday to Monday"
+    assert not is_open(text, "2026-11-17T20:30:00Z"), "and not on Tuesday"
 
 
 def test_days_and_zone_may_be_left_out() -> None:
@@ -157,6 +158,7 @@ def test_nothing_changes_before_the_next_change_and_something_does_then(text: st
         ("Mon-Fri", "'Mon-Fri' is no window; write it as Mon-Fri 09:00-17:00 Europe/Berlin"),
         ("Mun 09:00-17:00", "'Mun' is no day; there are Mon, Tue, Wed, Thu, Fri, Sat, Sun"),
         ("09:00-25:00", "'09:00-25:00' is no time of day; it goes from 00:00 to 24:00"),
+        ("24:00-02:00", "'24:00-02:00' is no time of day; it goes from 00:00 to 24:00"),
         ("09:60-10:00", "'09:60-10:00' is no time of day; it goes from 00:00 to 24:00"),
         ("Tired: 09:00-17:00", "'Tired' is no reason; there are Empty, Drifted, Underutilized, Unhealthy, Expired"),
         ("09:00-17:00 Europe/Berlim", "'Europe/Berlim' is no time zone that is known here"),

@@ -2,12 +2,14 @@
 
 from math import inf
 
-from tests.core.disruption.clusters import decided, kind, member, pods, policy, said
+from tests.core.disruption.clusters import decided, kind, member, pods, policy, said, world
 
 from dovetail.core.disruption.balanced import Totals, score
+from dovetail.core.disruption.consolidation import totals
 from dovetail.core.disruption.policies import Thresholds
 from dovetail.core.disruption.reasons import ConsolidationPolicy
 from dovetail.core.disruption.refusals import Code
+from dovetail.core.disruption.scenes import settle
 
 BALANCED = policy(policy=ConsolidationPolicy.BALANCED, thresholds=Thresholds(payback=0.0))
 
@@ -43,6 +45,13 @@ def test_a_large_saving_is_approved_with_its_score() -> None:
     assert said(found) == ["replace a -> m2"]
     assert found.commands[0].score is not None
     assert found.commands[0].score >= 0.5
+
+
+def test_a_node_that_is_only_planned_is_no_part_of_what_a_pool_costs() -> None:
+    made = world(member("a", pods=pods("web", 4)), pools=[BALANCED], waiting=pods("late", cpu=3000))
+    settled = settle(made)
+    assert len(settled.nodes) == 2
+    assert totals(made, settled, {})["pool"].nanodollars == 200_000_000
 
 
 def test_empty_nodes_are_never_scored() -> None:

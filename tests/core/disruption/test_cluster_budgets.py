@@ -47,6 +47,21 @@ def test_a_cluster_budget_may_name_reasons() -> None:
     assert len(emptied(Budget("0", frozenset({Reason.DRIFTED}))).commands) == 6
 
 
+def test_nodes_of_several_pools_are_counted_together() -> None:
+    book = Ledger(
+        Rules(dict.fromkeys("ab", (Budget("9"),)), cluster=(Budget("3"),)), dict.fromkeys("ab", Standing(9)), NOW
+    )
+    assert book.takes({"a": 2, "b": 1}, Reason.EMPTY)
+    assert not book.takes({"a": 2, "b": 2}, Reason.EMPTY)
+    assert not book.takes({"a": 2, "b": 2, "c": 0}, Reason.EMPTY)
+
+
+def test_who_wants_no_more_may_go_on_though_more_are_away_than_the_cluster_allows() -> None:
+    book = Ledger(Rules(cluster=(Budget("1"),)), {"a": Standing(9, away=2)}, NOW)
+    assert book.takes({}, Reason.EMPTY)
+    assert not book.takes({"a": 1}, Reason.EMPTY)
+
+
 def test_nodes_that_are_away_count_for_the_cluster_whichever_pool_they_are_of() -> None:
     book = Ledger(
         Rules({"a": (Budget("9"),)}, cluster=(Budget("5"),)), {"a": Standing(9), "b": Standing(9, away=2)}, NOW

@@ -39,6 +39,15 @@ def test_a_command_says_what_it_saves_and_how_soon_if_it_costs_anything_and_pays
     assert replace(one, payback=inf).sentence == plain
 
 
+def test_what_happens_to_a_node_names_how_many_replace_it() -> None:
+    one = saving()
+    bought = decided(member("a", "m8", pods=pods("web", 3))).commands[0]
+    assert one.of_node("a") == "delete: [a]"
+    assert bought.of_node("a") == "replace: [a] -> [1 replacement]"
+    assert replace(one, templates=2).of_node("a") == "delete: [a] -> [2 replacements]"
+    assert replace(one, candidates=one.candidates * 2).of_node("a") == "delete: [a] (part of 2-node consolidation)"
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"), [(59.0, "59 s"), (60.0, "1 min"), (35_999_999.0, "600000 min"), (inf, "never")]
 )

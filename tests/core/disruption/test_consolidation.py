@@ -48,6 +48,11 @@ def test_a_node_that_could_be_smaller_is_replaced() -> None:
     assert [one.name for one in command.replacements[0].types] == ["m2", "m4"], "only what is surely cheaper"
 
 
+def test_a_dear_node_goes_rather_than_cheap_ones_that_would_need_its_room() -> None:
+    cheap = [member(name, "m2", pods=pods(f"on-{name}", cpu=300)) for name in "ab"]
+    assert said(decided(*cheap, member("c", "m8", pods=pods("db", cpu=1500)))) == ["delete c"]
+
+
 def test_several_nodes_become_one() -> None:
     found = decided(member("a", pods=pods("web", 4)), member("b", pods=pods("db", 3)), member("c", pods=pods("job", 3)))
     assert sum(one.saved for one in found.commands) >= 200_000_000

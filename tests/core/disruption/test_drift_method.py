@@ -168,3 +168,12 @@ def test_a_node_that_could_go_alone_waits_for_those_that_take_the_last_room() ->
     found = decided(*both, pools=[pool], types=(reserved(TYPES[1], 1),))
     assert said(found) == ["replace a -> m4"]
     assert found.method_refusals["b"].code is Code.NOT_CHOSEN
+
+
+def test_two_nodes_that_would_share_a_dearer_machine_go_one_by_one() -> None:
+    """Each finds room alone; together they would leave half of their pods to one of the large machines for sale."""
+    first, second, third, fourth = pods("web", 4, cpu=900)
+    a, b = drifted("a", "m2", pods=[first, third]), drifted("b", "m2", pods=[second, fourth])
+    pool = policy("pool", is_in(labels.INSTANCE_TYPE, "m16"), consolidate_after=None)
+    found = decided(a, b, member("c", "m2"), pools=[pool])
+    assert said(found) == ["delete a", "replace b -> m16"]

@@ -5,6 +5,7 @@ from math import inf
 
 from tests.core.disruption.clusters import NOW, UP, decided, member, pods, policy, said
 
+from dovetail.core.conditions import Condition, Status
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.facts import PodFacts
 from dovetail.core.disruption.reasons import ConsolidationPolicy, Reason
@@ -81,3 +82,10 @@ def test_a_pod_that_is_done_does_not_keep_a_node() -> None:
 
 def test_commands_carry_their_time() -> None:
     assert [one.at for one in decided(member("a")).commands] == [NOW]
+
+
+def test_a_pass_tells_how_many_nodes_there_are_for_each_reason() -> None:
+    drifted = Condition("Drifted", Status.TRUE, "NodePoolDrifted", "NodePoolDrifted", NOW)
+    both = member("d", conditions=(drifted,), pods=pods("job"))
+    found = decided(member("a"), member("b"), member("c", pods=pods("web")), both)
+    assert found.eligible == {Reason.EMPTY: 2, Reason.DRIFTED: 1, Reason.UNDERUTILIZED: 2}

@@ -1,12 +1,28 @@
 """Expiry inside budgets: oldest first, replaced beforehand, and late ones go anyway."""
 
-from tests.core.disruption.clusters import HOUR, NOW, Member, decided, member, pods, policy, said
+from typing import Any
 
+from tests.core.disruption.clusters import (
+    HOUR,
+    NOW,
+    RESERVATION,
+    TYPES,
+    Member,
+    decided,
+    member,
+    pods,
+    policy,
+    reserved,
+    said,
+)
+
+from dovetail.core import labels
 from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.facts import Gates
 from dovetail.core.disruption.passes import Decided
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code
+from dovetail.core.requirements import is_in
 
 
 def old(name: str, age: float, life: float = 100 * HOUR) -> Member:
@@ -34,3 +50,12 @@ def test_one_that_is_long_overdue_goes_whatever_budgets_say() -> None:
     found = staggered(old("a", 111 * HOUR), old("b", 101 * HOUR), budget="0")
     assert [one.names for one in found.commands] == [("a",)]
     assert found.commands[0].why == "overdue"
+
+
+def test_a_node_in_a_full_reservation_is_not_given_up_before_there_is_another() -> None:
+    full = (reserved(TYPES[1], 0),)
+    told: dict[str, Any] = {"capacity_type": labels.RESERVED, "labels": {RESERVATION: "cr-1"}, "types": full}
+    one = member("a", pods=pods("web", 7), created=NOW - 101 * HOUR, expire_after=100 * HOUR, **told)
+    pool = policy("pool", is_in(labels.CAPACITY_TYPE, labels.RESERVED), consolidate_after=None)
+    found = decided(one, pools=[pool], types=full, gates=Gates(staggered_expiry=True, terminate_first_drift=True))
+    assert (said(found), found.method_refusals["a"].code) == ([], Code.UNSCHEDULABLE)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.core.disruption.clusters import member, pods, world
+from tests.core.disruption.clusters import member, pods, policy, world
 from tests.core.scheduling.plans import dumped
 from tests.core.scheduling.worlds import random_world
 
+from dovetail.core import labels
 from dovetail.core.disruption.again import Revisited, revisited
 from dovetail.core.disruption.ample import Ample
 from dovetail.core.disruption.footprints import footprints
 from dovetail.core.disruption.scenes import Scene
-from dovetail.core.pods import Pod, PodState
+from dovetail.core.pods import Pod, PodState, Preferred
+from dovetail.core.requirements import Requirements, is_in
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Plan, Problem
@@ -145,6 +148,26 @@ def test_a_pod_that_goes_from_a_node_that_was_full_lets_pods_go_there() -> None:
 def test_a_pod_that_goes_from_the_node_itself_is_another_question() -> None:
     made = world(member("a", pods=pods("web", 2)), member("b", "m8")).problem
     assert not kept(asked(made, "a"), without(made, "web-0"), "a")
+
+
+@pytest.mark.parametrize(("node", "state"), [("a", PodState.DONE), ("nobody-knows", PodState.BOUND)])
+def test_a_pod_that_takes_no_room_of_a_node_that_is_there_changes_no_answer(node: str, state: PodState) -> None:
+    made = world(member("a", pods=pods("web")), member("b", "m8")).problem
+    (other,) = pods("job")
+    there = replace(other, node=node, state=state)
+    before = replace(made, snapshot=replace(made.snapshot, pods=(*made.snapshot.pods, there)))
+    assert kept(asked(before, "a"), without(before, "job-0"), "a")
+
+
+def test_a_pod_that_had_to_give_up_a_wish_is_asked_again_when_it_may_have_it() -> None:
+    """It went to the second node, having found the third full."""
+    wish = (Preferred(1, Requirements([is_in(labels.ZONE, "z2")])),)
+    c = member("c", zone="z2", pods=pods("db", cpu=3900))
+    pools = [policy("pool", is_in(labels.ZONE, "z1"))]
+    made = world(member("a", pods=pods("web", preferred=wish)), member("b", "m8"), c, pools=pools).problem
+    scene = asked(made, "a")
+    assert [one.node.name for one in scene.what_if("a").placed] == ["b"]
+    assert not kept(scene, without(made, "db-0"), "a")
 
 
 def test_a_node_that_comes_makes_everything_anew() -> None:

@@ -66,12 +66,24 @@ def test_annotations_say_what_is_worth_a_move() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("payback", "soon"), ("min-savings", "-1"), ("eviction-charge", "x"), ("rollout-canary", "-2"), ("payback", ""), ("rollout-canary", "1000000")],
+    [
+        ("payback", "soon"),
+        ("min-savings", "-1"),
+        ("eviction-charge", "x"),
+        ("rollout-canary", "-2"),
+        ("payback", ""),
+        ("rollout-canary", "1000000"),
+    ],
 )
 def test_an_annotation_that_cannot_be_read_changes_nothing_and_is_named(key: str, value: str) -> None:
     found = annotated({f"dovetail.dev/{key}": value})
     assert found.thresholds == Thresholds()
     assert [name for name, _ in found.problems] == [f"dovetail.dev/{key}"]
+
+
+def test_a_share_alone_asks_for_no_amount_and_an_amount_for_no_share() -> None:
+    assert annotated({"dovetail.dev/min-savings": "5%"}).thresholds == Thresholds(least_share=Fraction(1, 20))
+    assert annotated({"dovetail.dev/min-savings": "0.05"}).thresholds == Thresholds(least_nanodollars=50_000_000)
 
 
 def test_a_canary_has_six_digits_at_most() -> None:

@@ -272,3 +272,14 @@ def test_a_bound_or_an_end_that_nobody_can_read_bounds_nothing() -> None:
     odd = MappingProxyType({TERMINATION_TIME: "soon"})
     dated = rebooting.hurried(replace(one.claim, meta=replace(one.claim.meta, annotations=odd)), NOW)
     assert dated.meta.annotations[TERMINATION_TIME] == timestamps.text(NOW)
+
+
+def test_what_is_said_of_a_reboot_is_told_from_what_was_said_of_the_one_before() -> None:
+    one = patient().run()
+    again = one.now
+    assert one.node is not None
+    one.node = replace(one.node, boot_id="before")
+    one.perform(requested(one.claim, WHY, 60.0, again))
+    one.run()
+    once = [told.dedupe for told in one.told if isinstance(told, Say)]
+    assert once == [("a-claim", f"{NOW:.0f}"), ("a-claim", f"{again:.0f}")]

@@ -17,6 +17,7 @@ from dovetail.core.disruption.budgets import Budget
 from dovetail.core.disruption.facts import World
 from dovetail.core.disruption.history import Attempt, attempted
 from dovetail.core.disruption.passes import Decided
+from dovetail.core.disruption.payback import Charges
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.reasons import Reason
 from dovetail.core.disruption.refusals import Code
@@ -213,6 +214,11 @@ def test_old_and_new_side_by_side_have_a_price() -> None:
     assert str(found) == (
         "NodePool pool: 0 of 4 nodes renewed, 0 under way; done in about 3 min; old and new side by side cost $0.04"
     )
+
+
+def test_a_replacement_is_never_taken_to_need_less_than_a_second() -> None:
+    at_once = Charges(restart_seconds=0.0, start_seconds=0.0, daemon_seconds=0.0)
+    assert rollouts.progress(seen(rolling(), old("a"), charges=at_once), "pool").eta_seconds == 1.0
 
 
 def test_a_pool_without_drift_has_no_rollout() -> None:

@@ -13,7 +13,7 @@ from tests.core.strategies import compound, states
 
 from dovetail.core import labels
 from dovetail.core.nodepools import MinValuesPolicy
-from dovetail.core.requirements import Requirement, Requirements, is_in
+from dovetail.core.requirements import Operator, Requirement, Requirements, is_in, requirement
 from dovetail.core.resources import EPHEMERAL_STORAGE, GIB, Resources
 from dovetail.core.scheduling.check import check
 from dovetail.core.scheduling.check_spots import Domains, covers
@@ -81,6 +81,14 @@ def test_a_claim_of_a_strict_pool_does_not_carry_smaller_min_values() -> None:
         wanted = CLAIM.requirements & Requirements([is_in(labels.INSTANCE_TYPE, *names, min_values=promised)])
         said = [str(one) for one in check(of, first(pool=strict, requirements=wanted))]
         assert any("carries smaller minValues than its pool" in one for one in said) is wrong
+
+
+def test_types_that_say_nothing_of_a_label_reach_no_value_of_it() -> None:
+    wanted = Requirements([requirement("example.com/family", Operator.EXISTS, min_values=1)])
+    strict = replace(CLAIM.pool, requirements=wanted, min_values_policy=MinValuesPolicy.STRICT)
+    of = replace(ALONE, snapshot=replace(ALONE.snapshot, pools=(strict,)))
+    said = [str(one) for one in check(of, first(pool=strict))]
+    assert any("reaches 0 values of example.com/family, not 1" in one for one in said)
 
 
 def test_a_claim_that_holds_a_reservation_is_not_bought_at_the_market() -> None:

@@ -38,6 +38,12 @@ def test_a_zone_that_sells_only_giants_still_gets_its_share_of_spread_pods():
     assert tally(plan) == {"z1": 10, "z2": 10, "z3": 10}
 
 
+def test_a_zone_that_sells_only_giants_brings_none_to_pods_that_may_go_anywhere() -> None:
+    only_there = having(kind("giant", 64, 40.0, zones="z3"), {"memory": 12_000 * GIB, "pods": 1000})
+    plan = planned(world(waiting(60, shape(asks(1000))), types=(only_there, SMALL)))
+    assert bought(plan) == {"small": 8}
+
+
 def test_a_plan_on_types_of_one_price_is_not_made_twice():
     problem = world(waiting(40, shape(asks(1000))))
     assert list(economical(Compiled(problem), solve(problem))) == []

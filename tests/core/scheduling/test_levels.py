@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,15 @@ def test_a_bin_that_would_fit_is_never_left_out(world: tuple[int, dict[int, int]
     largest, begun, later, asked = world
     levels, now = filled(largest, begun, later)
     assert bins(levels.at_least(asked)) >= {number for number, room in now.items() if room >= asked}
+
+
+@pytest.mark.parametrize("asked", [1, 5, 10, 200, 300, 500])
+def test_a_bin_that_lost_some_still_has_room_for_less(asked: int) -> None:
+    levels = Levels.up_to(4000)
+    levels.enter(1, 900)
+    assert bins(levels.at_least(700)) == {0}
+    levels.move(0, 900, 500)
+    assert bins(levels.at_least(asked)) == {0}
 
 
 @given(fillings())

@@ -22,6 +22,8 @@ from tests.core.scheduling.small import (
 from dovetail.core import labels
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.check import check
+from dovetail.core.scheduling.compiled import Compiled
+from dovetail.core.scheduling.packer import Packer
 from dovetail.core.scheduling.shelf import Shelf
 from dovetail.core.scheduling.solve import solve
 
@@ -41,6 +43,14 @@ def test_smaller_pods_fill_claims_that_were_opened_at_once_from_the_first_on() -
     """Each claim has 5 of 8 cpus left, room for ten of half a cpu."""
     plan = planned(world((*waiting(5, ALONE), *waiting(25, shape(SMALL, labels=()), "tiny"))))
     assert [len(claim.pods) for claim in plan.claims] == [11, 11, 6, 1, 1]
+
+
+def test_claims_that_are_full_are_not_asked_again() -> None:
+    packer = Packer(Compiled(world((*waiting(5, ALONE), *waiting(25, shape(SMALL, labels=()), "tiny")))), [])
+    packer.plan()
+    cpus = packer.board.levels[packer.board.names.index("cpu")]
+    assert [packer.board.claim(number).used[0] for number in range(5)] == [8000, 8000, 5500, 3000, 3000]
+    assert cpus.at_least(500) == 0b11100
 
 
 def test_claims_that_were_opened_at_once_keep_their_own_count() -> None:

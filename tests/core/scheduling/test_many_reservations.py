@@ -16,6 +16,7 @@ from tests.core.scheduling.small import (
     pool_of,
     reserved,
     shape,
+    spread,
     waiting,
     world,
 )
@@ -26,8 +27,10 @@ from dovetail.core.requirements import Requirements, is_in, is_not_in
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.packer import Packer
 from dovetail.core.scheduling.problem import Plan, Problem
+from dovetail.core.scheduling.reserve import Reservations, Want
 from dovetail.core.scheduling.shelf import Shelf
 from dovetail.core.scheduling.solve import solve
+from dovetail.core.scheduling.states import States
 
 M4, M8 = TYPES
 ALONE = shape(apart=near(labels.HOSTNAME))
@@ -91,6 +94,15 @@ def test_claims_that_keep_their_reservation_are_not_asked_by_pods_that_need_a_la
     }
 
 
+def test_a_claim_that_keeps_its_reservation_is_in_its_zone_whoever_is_on_it() -> None:
+    """Pods that have to be in another zone do not ask it in vain."""
+    first, others = shape(LARGE, labels=(), priority=1), shape(LARGE, spread=spread())
+    plan = planned(world((*waiting(2, first, "first"), *waiting(2, others, "other")), types=(reserved(M4, 1),)))
+    (claim,) = (one for one in plan.claims if one.reservation_ids)
+    assert [pod.name for pod in claim.pods] == ["first-0"]
+    assert claim.requirements.value(labels.ZONE) == "z1"
+
+
 def test_the_stock_is_looked_up_once_for_a_catalog() -> None:
     problem, shelf = world(waiting(2, ALONE), types=many(5)), Shelf()
     first, again = Compiled(problem, shelf), Compiled(problem, shelf)
@@ -128,3 +140,15 @@ def test_room_is_made_through_a_chain_of_holders() -> None:
     one = shape(LARGE, selector=only(labels.INSTANCE_TYPE, "a"), priority=-2)
     pods = (*waiting(1, free, "free"), *waiting(1, two, "two"), *waiting(1, one, "one"))
     assert held(planned(world(pods, types=types))) == ["cr-c", "cr-b", "cr-a"]
+
+
+def test_a_claim_that_finds_no_other_reservation_keeps_its_own() -> None:
+    compiled = Compiled(world(waiting(1, shape()), types=(reserved(M4, 1), M8)))
+    start = States(compiled.indexes[0]).start
+    assert start is not None
+    small, large = (1 << compiled.indexes[0].names.index(name) for name in ("m4", "m8"))
+    found = Reservations(compiled.stock)
+    assert found.take(0, Want(0, start, small))
+    assert not found.take(0, Want(0, start, large))
+    assert found.held == {0: "cr-1"}
+    assert not found.take(1, Want(0, start, small)), "nobody else gets it"

@@ -39,6 +39,7 @@ def test_hostnames_are_asked_one_by_one_and_are_no_domains() -> None:
     held = table(a={labels.HOSTNAME: "one"}, b={})
     assert held.domains(labels.HOSTNAME) == {}
     assert held.admitting(wanting(labels.HOSTNAME, Operator.IN, "one", "b")) == 0b11
+    assert [held.value(number, labels.HOSTNAME) for number in (0, 1)] == ["one", "b"]
 
 
 def test_what_only_some_nodes_have_is_none_of_the_others() -> None:

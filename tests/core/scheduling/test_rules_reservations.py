@@ -31,7 +31,7 @@ from tests.core.scheduling.small import (
 
 from dovetail.core import labels
 from dovetail.core.catalog.offerings import instance_type, unavailable
-from dovetail.core.requirements import is_in, is_not_in
+from dovetail.core.requirements import Operator, is_in, is_not_in, requirement
 from dovetail.core.resources import Resources
 from dovetail.core.scheduling.compiled import Compiled
 from dovetail.core.scheduling.problem import Plan
@@ -194,6 +194,14 @@ def test_several_reservations_behind_one_row_have_their_room_together() -> None:
     rest = tuple(other for other in one.offerings if not other.reservations)
     plan = planned(world(waiting(3, shape(LARGE)), types=(instance_type(one.spec, (joined, *rest)),)))
     assert sorted(held(plan)) == ["", "cr-1", "cr-2"]
+
+
+def test_a_reservation_that_is_good_for_several_types_keeps_min_values_by_all_of_them() -> None:
+    """S3.7 with S4.2: it is used, and the claim stays open to both."""
+    varied = pool_of("pool", requirement(labels.INSTANCE_TYPE, Operator.EXISTS, min_values=2))
+    types = (reserved(M4, 1), reserved(M8, 1))
+    (claim,) = planned(world(waiting(1, shape()), types=types, pool=varied)).claims
+    assert (claim.reservation_ids, [one.name for one in claim.types]) == (("cr-1",), ["m4", "m8"])
 
 
 def test_the_cheapest_reservation_that_suits_is_used_first() -> None:

@@ -148,6 +148,15 @@ def test_a_pod_counted_by_another_s_spread_is_pinned_to_one_zone() -> None:
     assert tally(plan) == {"z1": 1, "z2": 1}
 
 
+def test_pods_that_two_spreads_of_others_count_go_to_the_same_zones_whichever_was_seen_first() -> None:
+    types = (kind("m4", 4, 0.2, zones="z1 z2 z3"),)
+    some = waiting(1, shape(spread=spread(), selector=only(labels.ZONE, "z1", "z2")), "some")
+    every = waiting(1, shape(spread=spread()), "every")
+    counted = waiting(6, shape(LARGE, priority=1), "counted")
+    one, other = (planned(world((*pods, *counted), types=types)) for pods in ((*some, *every), (*every, *some)))
+    assert tally(one) == tally(other)
+
+
 def test_two_spreads_by_one_label_are_kept_together() -> None:
     """§4.5; the peer chooses a zone for each, and the two may contradict."""
     both = shape(
