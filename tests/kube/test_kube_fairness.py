@@ -332,3 +332,21 @@ def test_a_note_that_is_given_up_as_it_gets_a_seat_among_writes_leaves_that_seat
         assert scene.order == ["first", "write"]
 
     run(scenario())
+
+
+def test_no_note_begins_while_a_write_waits() -> None:
+    async def scenario() -> None:
+        scene, frozen = waiting(Limits(seats=ONE_SEAT))
+        held = asyncio.Event()
+        await scene.begin(Level.WRITES, "first", held)
+        await scene.begin(Level.WRITES, "second")
+        await scene.begin(Level.NOTES, "note")
+        assert scene.order == ["first"]
+        assert scene.fairness._alarm_at == frozen.time + 10.0, (
+            "it looks again when a write ends, or the note has waited long"
+        )
+        held.set()
+        await scene.end()
+        assert scene.order == ["first", "second", "note"]
+
+    run(scenario())

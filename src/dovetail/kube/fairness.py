@@ -9,10 +9,10 @@ Five levels share one rate of requests, each with seats of its own for requests 
     events   telling people about it
 
 A higher level goes first, except that somebody who has waited longer than `patience` is not made to wait for his
-betters again: writes without end would otherwise starve a list for ever. A note that has waited twice as long is
-written like anything else, for it has few seats and may not stay unsaid. Inside a level, flows (one for each kind of
-object) take turns, so a hundred pod evictions do not hold up one node. A server that says it is busy pauses the level
-it said it to.
+betters again: writes without end would otherwise starve a list for ever. No note begins while a write waits; one that
+has waited twice as long as `patience` is a write like any other, for it may not stay unsaid. Inside a level, flows (one
+for each kind of object) take turns, so a hundred pod evictions do not hold up one node. A server that says it is busy
+pauses the level it said it to.
 """
 
 from __future__ import annotations
@@ -171,11 +171,14 @@ class Fairness:
 
     def _may_start(self, level: Level, now: float) -> bool:
         queue = self._queues[level]
-        if queue.under_way >= queue.seats or queue.paused_until > now:
+        if queue.under_way >= queue.seats or queue.paused_until > now or self._waits_for_writes(level):
             return False
         self._refill(now)
         # Leases may run up a debt, which the others pay.
         return level is Level.LEASES or self._tokens >= 1.0
+
+    def _waits_for_writes(self, level: Level) -> bool:
+        return level is Level.NOTES and self._queues[Level.WRITES].oldest() is not None
 
     def _start(self, level: Level) -> None:
         self._queues[level].under_way += 1
@@ -208,8 +211,8 @@ class Fairness:
         """Look again when time alone will have let somebody start; a seat that falls free looks by itself."""
         moments = [
             max(queue.paused_until, now + max(0.0, 1.0 - self._tokens) / self._limits.rate)
-            for queue in self._queues.values()
-            if queue.oldest() is not None and queue.under_way < queue.seats
+            for level, queue in self._queues.items()
+            if queue.oldest() is not None and queue.under_way < queue.seats and not self._waits_for_writes(level)
         ]
         noted = self._queues[Level.NOTES].oldest()
         if noted is not None:
