@@ -173,7 +173,7 @@ class Client:
         dry_run: bool = False,
         note: bool = False,
     ) -> Object:
-        """A `note` is one that nobody waits for."""
+        """A `note` lets everything else go first, and its caller wait a while."""
         call = call_for(
             "apply" if isinstance(patch, patches.Apply) else "patch",
             "PATCH",
