@@ -160,3 +160,26 @@ def test_a_node_deleted_by_hand_is_emptied_whatever_there_is_to_note():
             await live.until(lambda: old not in [one["metadata"]["name"] for one in live.nodes()], 60)
 
     run(scenario())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_claim_that_goes_before_it_says_that_its_node_joined_is_emptied_all_the_same(restarted: bool):
+    async def scenario() -> None:
+        async with Live() as live:
+            now = put_off(live)
+            live.pods(1)
+            await live.until(lambda: len(live.running()) == 1)
+            live.put(kinds.DISRUPTION_BUDGETS, objects.budget(maxUnavailable=0))
+            claim, pod = live.claim()["metadata"]["name"], live.running()[0]["metadata"]["uid"]
+            if restarted:
+                await live.stop()
+            live.delete(kinds.NODE_CLAIMS, claim)
+            now.set()
+            if restarted:
+                await live.start()
+            await live.settle(60)
+            assert pod in [one["metadata"]["uid"] for one in live.running()], "its budget keeps it"
+            live.delete(kinds.DISRUPTION_BUDGETS, "web")
+            await live.until(lambda: claim not in live.names() and len(live.running()) == len(live.nodes()) == 1)
+
+    run(scenario())

@@ -204,6 +204,8 @@ class Claims:
             return None
         known = self.cluster.purchases.known(claim)
         nodes = self.cluster.nodes_of(known.provider_id)
+        if claim.is_deleting and not known.provider_id:
+            nodes = self.cluster.nodes_owned_by(claim)  # the machine was not written down by whoever bought it
         leaving = [one for one in nodes if one.is_deleting and FINALIZER in one.meta.finalizers]
         if leaving:
             return await self._leaving(leaving, claim)

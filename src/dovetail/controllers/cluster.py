@@ -205,6 +205,11 @@ class Cluster:
     def nodes_of(self, provider_id: str) -> tuple[NodeObject, ...]:
         return tuple(one.value for one in self.nodes.by(PROVIDER, provider_id)) if provider_id else ()
 
+    def nodes_owned_by(self, claim: NodeClaim) -> tuple[NodeObject, ...]:
+        """By what the Nodes say, every one of which is looked at."""
+        found = (one.value for one in self.nodes)
+        return tuple(node for node in found if any(owner.uid == claim.meta.uid for owner in node.meta.owners))
+
     def claims_of(self, provider_id: str) -> tuple[NodeClaim, ...]:
         if not provider_id:
             return ()

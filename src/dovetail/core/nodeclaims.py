@@ -141,8 +141,13 @@ class NodeObject:
         return conditions.is_true(self.conditions, READY)
 
     @property
+    def is_registered(self) -> bool:
+        """Whether its claim was found to be registered: the Node says so first."""
+        return self.meta.labels.get(REGISTERED_LABEL) == "true"
+
+    @property
     def is_initialized(self) -> bool:
-        """Whether its claim was found to be initialized: the Node says so first."""
+        """Whether its claim was found to be initialized, likewise."""
         return self.meta.labels.get(INITIALIZED_LABEL) == "true"
 
     @property

@@ -22,6 +22,7 @@ from dovetail.core.nodeclaims import (
     INSTANCE_TERMINATING,
     LAUNCHED,
     REGISTERED,
+    REGISTERED_LABEL,
     TERMINATION_TIME,
     VOLUMES_DETACHED,
     NodeClaim,
@@ -57,6 +58,19 @@ def test_a_registered_claim_first_deletes_its_node_and_waits_for_it():
     step = finalization.finalize(held, (node(),), START)
     assert kinds(step) == ["Delete"]
     assert kinds(finalization.finalize(held, (leaving_node(),), START)) == []
+
+
+def test_a_claim_that_does_not_say_yet_that_its_node_joined_says_so_and_is_ended_like_any_other():
+    joined = node(labels={REGISTERED_LABEL: "true"})
+    step = finalization.finalize(claim(deleting=START), (joined,), START)
+    assert kinds(step) == ["SaveClaim"]
+    known = saved_claim(step)
+    assert (known.provider_id, known.node_name) == (joined.provider_id, joined.name)
+    assert kinds(finalization.finalize(known, (joined,), START)) == ["Delete"]
+
+
+def test_a_claim_whose_node_never_joined_is_not_drained():
+    assert kinds(finalization.finalize(claim(deleting=START), (node(),), START)) == ["Terminate"]
 
 
 def test_a_claim_whose_node_is_gone_terminates_its_machine():

@@ -17,6 +17,7 @@ from dovetail.core.lifecycle.launch import set_condition
 from dovetail.core.nodeclaims import (
     FINALIZER,
     INSTANCE_TERMINATING,
+    LAUNCHED,
     REGISTERED,
     TERMINATION_TIME,
     NodeClaim,
@@ -31,6 +32,9 @@ def finalize(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Ste
     """What to do about a claim that is being deleted; `nodes` are those with its provider id."""
     if FINALIZER not in claim.meta.finalizers or claim.meta.deleting is None:
         return Step()
+    joined = next((one for one in nodes if one.is_registered), None)
+    if joined is not None and not claim.is_true(REGISTERED):
+        return Step((SaveClaim(claim, _with_node(claim, joined, now), locked=True),), 0.0)
     known = dated(claim)
     effects: list[Effect] = []
     if known is not claim:
@@ -39,6 +43,14 @@ def finalize(claim: NodeClaim, nodes: tuple[NodeObject, ...], now: float) -> Ste
         effects += (Delete(Ref("Node", one.name, one.meta.uid)) for one in nodes if not one.is_deleting)
         return Step(tuple(effects))
     return Step((*effects, Terminate(known)))
+
+
+def _with_node(claim: NodeClaim, node: NodeObject, now: float) -> NodeClaim:
+    """The claim saying what its Node says: it was asked to go before it could, and is to go like any other."""
+    known = replace(claim, provider_id=node.provider_id, node_name=node.name)
+    for type_ in (LAUNCHED, REGISTERED):
+        known = set_condition(known, conditions.true(type_), now)
+    return known
 
 
 def dated(claim: NodeClaim) -> NodeClaim:
