@@ -162,9 +162,13 @@ class Real:
     def delete_pool(self, name: str) -> None:
         """With its claims, for which whoever collects garbage may take minutes as well."""
         self.delete(kinds.NODE_POOLS, name)
+        self.delete_claims(name)
+
+    def delete_claims(self, pool: str) -> None:
         for one in self.claims():
-            if one["metadata"]["labels"].get(labels.NODEPOOL) == name:
-                self.delete(kinds.NODE_CLAIMS, one["metadata"]["name"])
+            about = one["metadata"]
+            if about["labels"].get(labels.NODEPOOL) == pool and "deletionTimestamp" not in about:
+                self.delete(kinds.NODE_CLAIMS, about["name"])
 
     def running(self, name: str) -> list[Object]:
         found = self.all(kinds.PODS, f"?labelSelector=app%3D{name}")
@@ -220,4 +224,9 @@ def _cleared(real: Real, pool: str) -> None:
         real.start()
     real.delete_workloads()
     real.delete_pool(pool)
-    real.until(lambda: not real.nodes() and not real.claims())
+
+    def is_empty() -> bool:
+        real.delete_claims(pool)  # one that was being bought meanwhile is left to whoever collects garbage, too
+        return not real.nodes() and not real.claims()
+
+    real.until(is_empty)
