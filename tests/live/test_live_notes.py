@@ -33,6 +33,14 @@ def put_off(live: Live) -> asyncio.Event:
     return now
 
 
+async def settled(live: Live) -> None:
+    """One node is up, all is written down, and what there is to note from now on is put off."""
+    live.pods(1)
+    await up(live, 1)
+    await live.settle(60)
+    put_off(live)
+
+
 def goes_by_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes are not called after their claims, as on most clouds."""
     body: Callable[..., Any] = nodes.body
@@ -134,10 +142,7 @@ def test_a_machine_that_could_not_be_written_down_for_long_is_not_given_up():
 def test_a_warning_from_the_cloud_does_not_wait_for_what_nobody_waits_for():
     async def scenario() -> None:
         async with Live() as live:
-            live.pods(1)
-            await up(live, 1)
-            await live.settle(60)
-            put_off(live)
+            await settled(live)
             old = live.claim()
             ends = live.controller.now() + 120
             live.controller.interruptions.heard(Notice(old["status"]["providerID"], interruption.SPOT, ends))
@@ -151,10 +156,7 @@ def test_a_warning_from_the_cloud_does_not_wait_for_what_nobody_waits_for():
 def test_a_node_deleted_by_hand_is_emptied_whatever_there_is_to_note():
     async def scenario() -> None:
         async with Live() as live:
-            live.pods(1)
-            await up(live, 1)
-            await live.settle(60)
-            put_off(live)
+            await settled(live)
             old = live.node()["metadata"]["name"]
             live.delete(kinds.NODES, old)
             await live.until(lambda: old not in [one["metadata"]["name"] for one in live.nodes()], 60)
