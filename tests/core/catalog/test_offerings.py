@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import permutations
 
 import pytest
@@ -114,3 +115,40 @@ def test_marking_a_row_that_is_marked_makes_no_new_one() -> None:
 def test_a_key_names_a_row_by_value() -> None:
     assert OfferingKey("m5.large", "a", "spot") == OfferingKey("m5.large", "a", "spot")
     assert len({OfferingKey("m5.large", "a", "spot"), OfferingKey("m5.large", "a", "spot")}) == 1
+
+
+# ---- the rows a claim could use
+
+
+def test_the_rows_for_a_claim_are_those_it_admits_and_the_market_has_cheapest_first() -> None:
+    kept = [row("a", "on-demand", "0.2"), row("a", "spot", "0.1")]
+    found = a_type(offered=(*kept, row("b", "spot", "0.05"), row("a", "spot", "0.01", available=False)))
+    assert found.rows_for(requirements((labels.ZONE, "In", "a"), ("team", "In", "x"))) == (kept[1], kept[0])
+    assert found.rows_for(requirements((labels.ZONE, "In", "c"))) == ()
+
+
+def test_what_a_claim_asks_of_other_labels_changes_nothing_about_its_rows() -> None:
+    """Not even an impossible wish, which is somebody else's to refuse: the answer is kept for the next claim."""
+    found = a_type()
+    impossible = requirements(("team", "In", "x"), ("team", "In", "y"))
+    assert found.rows_for(impossible) == found.rows_for(requirements()) == found.offerings
+
+
+def test_what_was_asked_of_a_type_is_kept_and_more_than_that_is_given_up() -> None:
+    found = a_type()
+    once = found.rows_for(requirements((labels.ZONE, "In", "a")))
+    assert found.rows_for(requirements((labels.ZONE, "In", "a"))) is once
+    for number in range(1000):
+        found.rows_for(requirements((labels.ZONE, "In", f"a {number}")))
+    assert found._answers is not None
+    assert len(found._answers.by_asked) <= 256
+    assert found.rows_for(requirements((labels.ZONE, "In", "a"))) == once
+
+
+def test_a_type_that_is_not_for_sale_any_more_is_held_by_nobody_who_asked_for_its_rows() -> None:
+    """Prices are polled for years; a table of all types would keep every one there ever was."""
+    found = a_type()
+    found.rows_for(requirements((labels.ZONE, "In", "a")))
+    assert len(gc.get_referrers(found)) == len(gc.get_referrers(a_type("c5.large")))
+    assert found == a_type()
+    assert "_answers" not in repr(found)

@@ -8,8 +8,9 @@ a new row takes its place and everything beside it stays the same object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Final
 
 from dovetail.core import labels
 from dovetail.core.catalog.prices import Price
@@ -98,6 +99,20 @@ def unavailable(row: Offering) -> Offering:
     return replace(row, available=False) if row.available else row
 
 
+#: More answers than this are given up at once: claims ask a type for few sets of zones and kinds of capacity.
+_ANSWERS: Final = 256
+
+
+class _Answers:
+    """The rows of a type that claims asked for, by what they asked of the labels in which its rows differ."""
+
+    __slots__ = ("by_asked", "keys")
+
+    def __init__(self, offerings: tuple[Offering, ...]) -> None:
+        self.keys = tuple(sorted({one.key for row in offerings for one in row.requirements}))
+        self.by_asked: dict[tuple[Requirement | None, ...], tuple[Offering, ...]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceType:
     """A type as a pool sees it: the shared spec and the rows it can be bought by."""
@@ -107,6 +122,8 @@ class InstanceType:
     requirements: Requirements
     price_overlaid: bool = False
     capacity_overlaid: bool = False
+    #: Kept here and not in a table of all types: a poll of prices makes new types, and nobody would clear the old out.
+    _answers: _Answers | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -125,6 +142,23 @@ class InstanceType:
         """The cheapest row that can be bought now and has a price."""
         rows = (row for row in self.offerings if row.launchable and row.price is not None)
         return min(rows, key=lambda row: row.order, default=None)
+
+    def rows_for(self, wanted: Requirements) -> tuple[Offering, ...]:
+        """The rows a claim with these requirements could be launched by as this type, cheapest first."""
+        answers = self._answers
+        if answers is None:
+            answers = _Answers(self.offerings)
+            object.__setattr__(self, "_answers", answers)
+        asked = tuple([wanted.get(key) for key in answers.keys])
+        found = answers.by_asked.get(asked)
+        if found is None:
+            if len(answers.by_asked) >= _ANSWERS:
+                answers.by_asked.clear()
+            told = Requirements(one for one in asked if one is not None)
+            launchable = (row for row in self.offerings if row.launchable)
+            found = sorted_offerings(row for row in launchable if row.requirements.intersects(told))
+            answers.by_asked[asked] = found
+        return found
 
 
 @lru_cache(maxsize=4096)

@@ -9,57 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from dovetail.core import labels
-from dovetail.core.catalog.offerings import InstanceType, Offering
+from dovetail.core.catalog.offerings import InstanceType
 from dovetail.core.disruption.refusals import Code, Refusal
-from dovetail.core.requirements import Requirement, Requirements, is_in
+from dovetail.core.requirements import Requirements, is_in
 from dovetail.core.scheduling.problem import Choice, Claim
 
 #: One spot node replaced by another needs this many cheaper types to choose from, or it is soon taken away again.
 SPOT_TYPES: Final = 15
 
 
-class _Same:
-    """A type as a key: the catalog shares its types, so being the same one is all that has to be asked."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: InstanceType) -> None:
-        self.kind = kind
-
-    def __hash__(self) -> int:
-        return id(self.kind)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.kind is self.kind
-
-
-@lru_cache(maxsize=16384)
-def _keys(kind: _Same) -> tuple[str, ...]:
-    """The labels a type's rows differ in."""
-    return tuple(sorted({one.key for row in kind.kind.offerings for one in row.requirements}))
-
-
-@lru_cache(maxsize=65536)
-def _rows(kind: _Same, asked: tuple[Requirement | None, ...]) -> tuple[Offering, ...]:
-    wanted = Requirements(one for one in asked if one is not None)
-    found = [row for row in kind.kind.offerings if row.launchable and row.requirements.intersects(wanted)]
-    return tuple(sorted(found, key=lambda row: row.order))
-
-
-def rows(kind: InstanceType, wanted: Requirements) -> tuple[Offering, ...]:
-    """The rows a claim could be launched by as this type, cheapest first."""
-    same = _Same(kind)
-    return _rows(same, tuple(wanted.get(key) for key in _keys(same)))
-
-
 def worst_launch(kind: InstanceType, wanted: Requirements) -> int | None:
     """The dearest price of the capacity that would be used, reserved before spot before on-demand; None for none."""
     for capacity_type in labels.CAPACITY_TYPES:
-        found = [row for row in rows(kind, wanted) if row.capacity_type == capacity_type]
+        found = [row for row in kind.rows_for(wanted) if row.capacity_type == capacity_type]
         if found:
             prices = [row.price.nanodollars for row in found if row.price is not None]
             return max(prices) if len(prices) == len(found) else None
@@ -71,7 +36,7 @@ def allows(claim: Claim, capacity_type: str) -> bool:
     asked = claim.requirements.get(labels.CAPACITY_TYPE)
     if asked is not None and not asked.admits(capacity_type):
         return False
-    return any(row.capacity_type == capacity_type for kind in claim.types for row in rows(kind, claim.requirements))
+    return any(row.capacity_type == capacity_type for kind in claim.types for row in kind.rows_for(claim.requirements))
 
 
 def narrowed(claim: Claim, types: Sequence[InstanceType], capacity_type: str | None = None) -> Claim | None:
@@ -79,7 +44,7 @@ def narrowed(claim: Claim, types: Sequence[InstanceType], capacity_type: str | N
     wanted = claim.requirements.without(labels.INSTANCE_TYPE)
     if capacity_type is not None:
         wanted &= Requirements([is_in(labels.CAPACITY_TYPE, capacity_type)])
-    kept = [(found[0], one) for one in types if (found := rows(one, wanted))]
+    kept = [(found[0], one) for one in types if (found := one.rows_for(wanted))]
     if not kept:
         return None
     kept.sort(key=lambda pair: (pair[0].order, pair[1].name))
@@ -113,7 +78,7 @@ def reached(claim: Claim, key: str, types: Iterable[InstanceType]) -> int:
     found: set[str] = set()
     for kind in chosen:
         if key in (labels.ZONE, labels.CAPACITY_TYPE):
-            values = {row.requirements.value(key) for row in rows(kind, claim.requirements)}
+            values = {row.requirements.value(key) for row in kind.rows_for(claim.requirements)}
             found.update(value for value in values if value is not None)
         elif (offered := kind.requirements.get(key)) is not None and not offered.complement:
             found.update(value for value in offered.values if admitted is None or admitted.admits(value))
@@ -149,7 +114,7 @@ def cheaper_than(claim: Claim, ceiling: int, barred: frozenset[str] = frozenset(
     """
     kept = []
     for kind in claim.types:
-        cheapest = next(iter(rows(kind, claim.requirements)), None)
+        cheapest = next(iter(kind.rows_for(claim.requirements)), None)
         if cheapest is not None and cheapest.price is not None and cheapest.price.nanodollars >= ceiling:
             break  # types stand in the order of their cheapest rows
         worst = worst_launch(kind, claim.requirements)
@@ -168,7 +133,7 @@ def cheaper_than(claim: Claim, ceiling: int, barred: frozenset[str] = frozenset(
 
 
 def _has_spot(kind: InstanceType, wanted: Requirements) -> bool:
-    return any(row.capacity_type == labels.SPOT for row in rows(kind, wanted))
+    return any(row.capacity_type == labels.SPOT for row in kind.rows_for(wanted))
 
 
 @dataclass(frozen=True, slots=True)

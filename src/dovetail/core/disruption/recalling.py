@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from dovetail.core import labels, timestamps
 from dovetail.core.catalog.offerings import OfferingKey
-from dovetail.core.disruption import pricing, returning
+from dovetail.core.disruption import returning
 from dovetail.core.disruption.facts import Machine, World
 from dovetail.core.disruption.history import Attempt, Attempts, History, Kind, Move, attempted
 from dovetail.core.disruption.spot_market import STEADY_SECONDS, Batch
@@ -172,6 +172,6 @@ def _missed(machine: Machine, claim: NodeClaim, world: World) -> Iterable[Offeri
     asked = claim.requirements.get(labels.INSTANCE_TYPE)
     for kind in catalog.types.values():
         if asked is None or asked.admits(kind.name):
-            for row in pricing.rows(kind, claim.requirements):
+            for row in kind.rows_for(claim.requirements):
                 if row.capacity_type == labels.SPOT:
                     yield OfferingKey(kind.name, row.zone, labels.SPOT)

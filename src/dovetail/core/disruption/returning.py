@@ -102,7 +102,7 @@ def _steady(claim: Claim, world: World) -> Claim | Refusal:
 
 
 def _is_steady(kind: InstanceType, claim: Claim, world: World) -> bool:
-    rows = [row for row in pricing.rows(kind, claim.requirements) if row.capacity_type == labels.SPOT]
+    rows = [row for row in kind.rows_for(claim.requirements) if row.capacity_type == labels.SPOT]
     keys = [OfferingKey(kind.name, row.zone, labels.SPOT) for row in rows]
     return not keys or any(world.market.is_steady(key, world.now) for key in keys)
 
