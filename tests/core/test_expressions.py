@@ -39,6 +39,8 @@ def worked(text: str, **others: Value) -> Value:
         ("int(-1.9)", -1),
         ("double('1.5') + 1e2", 101.5),
         ("string(vcpus) + 'x'", "4x"),
+        ("string(1 < 2) + string(2 < 1)", "truefalse"),
+        ("string(2.50)", "2.5"),
         ("size(instance_type)", 9),
         ("instance_type.startsWith('m5') ? 1 : 2", 1),
         ("instance_type.endsWith('.metal') || instance_type.contains('xl')", True),
@@ -69,6 +71,8 @@ def test_a_formula_comes_to_what_CEL_says(text: str, value: Value) -> None:
         ("int(1, 2)", "int takes 1 arguments, not 2"),
         ("min()", "min takes one or more arguments, not 0"),
         ("instance_type.matches('a')", "matches is no function of a text"),
+        ("instance_type.", "ends too early"),
+        ("instance_type.5", "'.5' at character 14"),
         ("__import__('os')", "__import__ is no function"),
         ("vcpus; 1", "';"),
         ("99999999999999999999", "larger than 64 bits"),
@@ -102,6 +106,10 @@ def test_a_text_that_is_no_formula_says_where(text: str, told: str) -> None:
         ("vcpus.contains('a')", "a function of two texts"),
         ("true + true", r"bool \+ bool is not defined"),
         ("size(1)", r"size\(int\) is not defined"),
+        ("int([1])", r"int\(list\) is not defined"),
+        ("double(true)", r"double\(bool\) is not defined"),
+        ("string([1])", r"string\(list\) is not defined"),
+        ("max([])", "max is given nothing"),
     ],
 )
 def test_a_formula_without_a_value_says_why(text: str, told: str) -> None:

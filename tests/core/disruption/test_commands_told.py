@@ -61,6 +61,14 @@ def test_a_refusal_reads_as_its_sentence_and_one_of_the_cluster_is_repeated_soon
     assert blocked.quiet_seconds < unpaid.quiet_seconds
 
 
+def test_the_event_of_a_refusal_has_the_words_people_look_for_and_which_pods_it_is_about() -> None:
+    plain = Refusal(Code.BUDGET, "no budget")
+    assert plain.message == "No budget"
+    assert replace(plain, said="No b").message == "No budget"
+    assert replace(plain, said="Budget blocks").message == "Budget blocks"
+    assert replace(plain, said="Budget blocks", pods=("default/a",)).message == "Budget blocks; no budget"
+
+
 def test_pods_without_a_place_belong_to_the_part_of_their_own_node() -> None:
     picky = pods("gpu", selector=Requirements([is_in("example.com/gpu", "yes")]))
     nodes = (member("a", pods=picky), member("b", pods=pods("db", 2)))

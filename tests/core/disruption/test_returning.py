@@ -11,7 +11,7 @@ from tests.core.disruption.clusters import NOW, Member, decided, kind, member, p
 from dovetail.core import labels
 from dovetail.core.catalog.layers import Catalog
 from dovetail.core.catalog.offerings import InstanceType, OfferingKey, instance_type, unavailable
-from dovetail.core.disruption import returning, spot_market
+from dovetail.core.disruption import passes, returning, spot_market
 from dovetail.core.disruption.facts import World
 from dovetail.core.disruption.passes import Decided
 from dovetail.core.disruption.policies import PoolPolicy
@@ -113,6 +113,17 @@ def test_a_tenth_of_a_pool_returns_in_one_go() -> None:
     assert Code.SPOT_RETURN in {one.code for one in found.refusals.values()}
     free = spotted(*fleet, of=policy("pool", BOTH, return_seconds=0.0))
     assert sum(len(one.names) for one in free.commands) == 21
+
+
+def test_those_that_cannot_go_without_the_ones_that_wait_do_not_go_at_all() -> None:
+    """Planned anew without those that wait, more would return than may: then none does, and each says why."""
+    fleet = [fallen("a"), fallen("b")]
+    every = tuple(command for one in fleet for command in spotted(one).commands)
+    assert [one.names for one in every] == [("a",), ("b",)]
+    going, waiting = passes._paced(every, known(*fleet), lambda kept: every)
+    assert going == ()
+    assert {name: one.code for name, one in waiting.items()} == {"a": Code.NOT_CHOSEN, "b": Code.SPOT_RETURN}
+    assert passes._paced(every, known(*fleet), lambda kept: kept)[0] == every[:1]
 
 
 def test_the_next_follow_after_a_pause() -> None:

@@ -216,6 +216,13 @@ def test_a_request_that_is_refused_is_told_of_once_and_asked_for_again_later():
     assert waiting.reason == "WaitingForRemediation"
 
 
+def test_a_request_refused_again_for_the_same_reason_is_not_told_of_again():
+    of, (target,) = as_left(advance(helped(), LOST), helped(), LOST)
+    of, (target,) = as_left(external.unmade(of, ((target.machine, "forbidden"),), NOW), of, target)
+    again = external.unmade(of, ((target.machine, "forbidden"),), NOW + 60)
+    assert (again.effects, again.again) == ((), external.AGAIN_SECONDS)
+
+
 # ------------------------------------------------------------------------------------------------ taking it back
 
 

@@ -51,6 +51,14 @@ def test_a_check_looks_at_no_more_families_than_are_wanted_S4_4(types: int, monk
     assert looks == wanted
 
 
+def test_types_that_say_nothing_of_a_label_are_in_no_group_of_it() -> None:
+    types = (kind("plain", 8, 0.1), *families(3))
+    index = Compiled(world(waiting(1, shape(asks(1000))), types=types)).indexes[0]
+    groups = index.label_groups(FAMILY)
+    assert sorted(str(one) for one, _ in groups) == sorted(str(is_in(FAMILY, f"f{number}")) for number in range(3))
+    assert sum(mask for _, mask in groups) == index.all_types & ~1
+
+
 def test_identical_pods_are_checked_by_the_node_and_not_one_by_one_S4_4(monkeypatch: pytest.MonkeyPatch):
     checks = 0
     met = flexibility.met
