@@ -75,6 +75,24 @@ def test_a_node_nobody_uses_goes_after_its_time():
     run(scenario())
 
 
+def test_a_node_that_was_consolidatable_before_its_pods_left_goes_as_soon_after_them():
+    """The claim need not say anything new for it, so that nothing but the time tells of it."""
+
+    async def scenario() -> None:
+        async with Live(pool=eager("1s")) as live:
+            live.pods(2)
+            await up(live, 2)
+            await live.until(lambda: is_true(live.claim(), "Consolidatable"))
+            await live.settle(120)
+            scale(live, 0)
+            await live.until(lambda: not live.all(kinds.PODS))
+            began = asyncio.get_running_loop().time()
+            await live.until(lambda: live.claim()["metadata"].get("deletionTimestamp"), 100)
+            assert asyncio.get_running_loop().time() - began < 20
+
+    run(scenario())
+
+
 def test_a_pod_that_comes_while_the_second_look_is_due_saves_its_node():
     async def scenario() -> None:
         async with Live(pool=eager()) as live:

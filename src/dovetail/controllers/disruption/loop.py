@@ -62,10 +62,15 @@ class Beside(Protocol):
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
 
 
+def rest(took: float, kept_loop: float) -> float:
+    """For how many seconds there is no pass, unless for a change, after one that took so long and kept the event loop
+    from its work for so long of that."""
+    return min(LONGEST_SECONDS, max(SHARE * took, LOOP_SHARE * kept_loop))
+
+
 def pause(took: float, kept_loop: float) -> float:
-    """For how many seconds changes may go on before there is a pass, after one that took so long and kept the event
-    loop from its work for so long of that."""
-    return min(LONGEST_SECONDS, max(2 * QUIET_SECONDS, SHARE * took, LOOP_SHARE * kept_loop))
+    """For how many seconds changes may go on before there is a pass."""
+    return max(2 * QUIET_SECONDS, rest(took, kept_loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +219,7 @@ class Disruption:
         beside = await self._decide()
         self._took = time.perf_counter() - began
         self._kept_loop = self._took - beside
+        self._wake = max(self._wake, loop.time() + rest(self._took, self._kept_loop))
         self._tell_expected()
 
     def world(self) -> World:

@@ -138,6 +138,12 @@ def next_change(world: World) -> float | None:
 
 
 def _due(machine: Machine, world: World) -> Iterator[float]:
+    policy = None if machine.claim is None else world.pools.get(machine.claim.pool or "")
+    if machine.claim is not None and policy is not None and not policy.is_static:
+        # The claim may have said so all the time: that its time began anew when a pod went was not written yet.
+        opens = drift_checks.consolidatable_at(machine.claim, policy)
+        if opens is not None and opens > world.now:
+            yield opens - world.now
     if world.gates.node_repair and world.repairs.policies and machine.node is not None:
         since = max(machine.node.meta.created, machine.rebooted or 0.0)
         wait = next_due(world.repairs, machine.node.conditions, since, world.now)
