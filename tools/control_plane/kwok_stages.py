@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -12,6 +13,7 @@ from .programs import NoControlPlane
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 STAGE_CRD = "stages.kwok.x-k8s.io"
+NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
 
 
@@ -30,6 +32,19 @@ def install_crd(admin: Admin, files: Path) -> None:
 
 def crd_served(admin: Admin) -> bool:
     return admin.healthy(STAGES)
+
+
+def free_nodes(admin: Admin) -> None:
+    """A kwok that was ended holds its Nodes until their leases run out, and the next one looks on meanwhile."""
+    admin.request("DELETE", NODE_LEASES)
+
+
+def holds_nodes(admin: Admin, node_labels: str) -> bool:
+    """Whether somebody plays kubelet for every such Node. A pod deleted before that is forgotten: it stays until its
+    Node goes, and minutes longer."""
+    wanted = admin.request("GET", f"/api/v1/nodes?labelSelector={quote(node_labels)}")["items"]
+    held = {one["metadata"]["name"] for one in admin.request("GET", NODE_LEASES)["items"]}
+    return all(one["metadata"]["name"] in held for one in wanted)
 
 
 def install_stages(admin: Admin, files: Path) -> None:

@@ -89,8 +89,10 @@ class ControlPlane:
         kwok_stages.install_crd(self.admin, files)
         self._wait("kube-apiserver", lambda: kwok_stages.crd_served(self.admin))
         kwok_stages.install_stages(self.admin, files)
+        kwok_stages.free_nodes(self.admin)
         self._launch("kwok", components.kwok(self._layout, node_labels))
         self._wait("kwok", self._kwok_healthy)
+        self._wait("kwok", lambda: kwok_stages.holds_nodes(self.admin, node_labels))
 
     def stop_kwok(self) -> None:
         self._running.pop("kwok").stop()
