@@ -190,3 +190,20 @@ async def test_long_messages_and_names_are_cut_to_what_the_server_takes() -> Non
         assert len(server.created[0]["message"]) == 1024
         assert len(server.created[0]["metadata"]["name"]) <= 253
         assert server.created[0]["involvedObject"]["name"] == "n" * 253
+
+
+@at_length
+async def test_what_nobody_could_repeat_any_more_is_forgotten_and_of_too_much_the_oldest() -> None:
+    """A controller tells of pods and nodes for months, and each has a name of its own."""
+    async with recording() as (recorder, _, hours):
+        for number in range(30):
+            recorder.publish(event(str(number)))
+            await recorder.flush()
+            hours.time += 100
+        assert len(recorder._quiet) == 2
+        assert len(recorder._told) == 6
+    held: events._Lately[int] = events._Lately()
+    for number in range(events._REMEMBERED + 5):
+        held.put((number,), number, 0.0, 60.0)
+    assert len(held) == events._REMEMBERED
+    assert (held.get((4,), 0.0), held.get((5,), 0.0), held.get((5,), 60.0)) == (None, 5, None)

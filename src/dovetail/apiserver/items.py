@@ -5,27 +5,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, Literal
+from weakref import WeakValueDictionary
 
 import msgspec
 
 Object = dict[str, Any]
 Key = tuple[str, str]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
-
-#: Pods of one workload have the same labels; so many sets of them are shared between objects.
-_SHARED_LABELS: Final = 4096
-
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
 
 
-@lru_cache(maxsize=_SHARED_LABELS)
+class _Labels(dict[str, str]):
+    """Labels that objects share."""
+
+    __slots__ = ("__weakref__",)
+
+
+#: Pods of one workload have the same labels, and a set of them is kept while one of its objects is.
+_shared: Final[WeakValueDictionary[tuple[tuple[str, str], ...], _Labels]] = WeakValueDictionary()
+
+
 def _shared_labels(labels: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    return {sys.intern(key): value for key, value in labels}
+    found = _shared.get(labels)
+    if found is None:
+        found = _shared[labels] = _Labels((sys.intern(key), value) for key, value in labels)
+    return found
 
 
 class Item:

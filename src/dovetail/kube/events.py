@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from dovetail.api.kinds import CORE_EVENTS, Kind
 from dovetail.kube.clock import Clock
@@ -36,6 +36,7 @@ _LONGEST_MESSAGE: Final = 1024
 _COUNTED_UP_FOR: Final = 600.0
 _log: Final = logging.getLogger(__name__)
 Object = dict[str, Any]
+V = TypeVar("V")
 
 
 class Importance(StrEnum):
@@ -108,7 +109,26 @@ class _Told:
 
     name: str
     count: int
-    until: float
+
+
+class _Lately(Generic[V]):
+    """What is remembered for a while; of more than can be, the oldest goes."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[object, ...], tuple[float, V]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: tuple[object, ...], now: float) -> V | None:
+        until, value = self._held.get(key, (now, None))
+        return value if now < until else None
+
+    def put(self, key: tuple[object, ...], value: V, now: float, seconds: float) -> None:
+        self._held[key] = (now + seconds, value)
+        self._held.move_to_end(key)
+        while len(self._held) > _REMEMBERED or next(iter(self._held.values()))[0] <= now:
+            self._held.popitem(last=False)
 
 
 class Recorder:
@@ -123,9 +143,9 @@ class Recorder:
         self._client, self._instance, self._clock = client, instance, clock or Clock()
         self._component = component
         self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUED)
-        self._quiet: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        self._quiet: _Lately[bool] = _Lately()
         self._buckets: dict[str, _Bucket] = {}
-        self._told: OrderedDict[tuple[object, ...], _Told] = OrderedDict()
+        self._told: _Lately[_Told] = _Lately()
         self._number = 0
 
     def publish(self, *events: Event) -> None:
@@ -137,15 +157,15 @@ class Recorder:
     def _refusal(self, event: Event) -> Dropped | None:
         now = self._clock.now()
         key = event.dedupe
-        until = self._quiet.get(key)
-        if until is not None and now < until:
+        if self._quiet.get(key, now):
             return Dropped.REPEATED
         if event.limit is not None and not self._allows(event.reason, event.limit, now):
             return Dropped.LIMITED
         if self._queue.full():
             return Dropped.QUEUE_FULL
         self._queue.put_nowait(event)
-        _remember(self._quiet, key, now + event.quiet)
+        if event.quiet > 0:
+            self._quiet.put(key, True, now, event.quiet)
         return None
 
     def _allows(self, reason: str, limit: Limit, now: float) -> bool:
@@ -175,15 +195,13 @@ class Recorder:
 
     async def _write(self, event: Event) -> None:
         key = (event.about, event.importance, event.reason, event.message)
-        told = self._told.get(key)
         now = self._clock.now()
+        told = self._told.get(key, now)
         try:
-            if told is not None and now < told.until and await self._counted_up(event, told):
-                told.until = now + _COUNTED_UP_FOR
-            else:
-                name = self._name(event)
-                await self._client.create(CORE_EVENTS, self._object(event, name), _namespace(event))
-                _remember(self._told, key, _Told(name, 1, now + _COUNTED_UP_FOR))
+            if told is None or not await self._counted_up(event, told):
+                told = _Told(self._name(event), 1)
+                await self._client.create(CORE_EVENTS, self._object(event, told.name), _namespace(event))
+            self._told.put(key, told, now, _COUNTED_UP_FOR)
             self.written += 1
         except KubeError as problem:
             self.dropped[Dropped.FAILED] += 1
@@ -241,11 +259,3 @@ def _namespace(event: Event) -> str:
 
 def _cut(message: str) -> str:
     return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 1] + "…"
-
-
-def _remember(known: OrderedDict[Any, Any], key: object, value: object) -> None:
-    """Keep it as the newest; of more than can be remembered the oldest goes."""
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > _REMEMBERED:
-        known.popitem(last=False)
