@@ -176,17 +176,18 @@ class Machinery:
             if time.monotonic() - last > HEARTBEAT:
                 self.kubelets[node] = time.monotonic()
                 self._renew(node)
-        for pod in self.list(kinds.PODS):
-            about = pod["metadata"]
+        for pod in self.plane.admin.request("GET", kinds.PODS.path())["items"]:
+            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
             if pod["spec"].get("nodeName") not in self.kubelets:
                 continue
-            if "deletionTimestamp" in about:
+            if "deletionTimestamp" in pod["metadata"]:
                 now = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-                self.plane.admin.request("DELETE", f"{self._path(kinds.PODS)}/{about['name']}", now)
+                self.plane.admin.request("DELETE", kinds.PODS.path(name, namespace), now)
             elif pod["status"].get("phase") == "Pending":
                 ready = [{"type": "Ready", "status": "True", "lastTransitionTime": _time()}]
                 status = {"phase": "Running", "conditions": ready, "podIP": "10.0.0.1", "startTime": _time()}
-                self.patch(kinds.PODS, about["name"], {"status": status}, "status")
+                path = kinds.PODS.path(name, namespace, "status")
+                self.plane.admin.request("PATCH", path, {"status": status}, content=MERGE)
 
     def _renew(self, node: str) -> None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
