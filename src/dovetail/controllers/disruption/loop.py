@@ -288,7 +288,7 @@ class Disruption:
             else:
                 self.start(command, world)
         rested = self.carrier.rested()
-        waits = (turns, None if rested is None else rested - self.now())
+        waits = (turns, worlds.next_opening(world), None if rested is None else rested - self.now())
         soonest = min((one for one in waits if one is not None), default=WHATEVER_SECONDS)
         longest = LOOK_SECONDS if unsaid else WHATEVER_SECONDS
         self._wake = asyncio.get_running_loop().time() + min(longest, max(soonest, 0.1))

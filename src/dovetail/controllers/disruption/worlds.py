@@ -137,13 +137,20 @@ def next_change(world: World) -> float | None:
     return min(waits, default=None)
 
 
+def next_opening(world: World) -> float | None:
+    """In how many seconds another node may be consolidated; None if all that ever may be can be now. Nothing tells of
+    it where its claim said so all along: that its time began anew when a pod came or went was not written yet."""
+    opens = (
+        drift_checks.consolidatable_at(one.claim, policy)
+        for one in world.machines.values()
+        if one.claim is not None
+        and (policy := world.pools.get(one.claim.pool or "")) is not None
+        and not policy.is_static
+    )
+    return min((one - world.now for one in opens if one is not None and one > world.now), default=None)
+
+
 def _due(machine: Machine, world: World) -> Iterator[float]:
-    policy = None if machine.claim is None else world.pools.get(machine.claim.pool or "")
-    if machine.claim is not None and policy is not None and not policy.is_static:
-        # The claim may have said so all the time: that its time began anew when a pod went was not written yet.
-        opens = drift_checks.consolidatable_at(machine.claim, policy)
-        if opens is not None and opens > world.now:
-            yield opens - world.now
     if world.gates.node_repair and world.repairs.policies and machine.node is not None:
         since = max(machine.node.meta.created, machine.rebooted or 0.0)
         wait = next_due(world.repairs, machine.node.conditions, since, world.now)
