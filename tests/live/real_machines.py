@@ -17,7 +17,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,14 +180,15 @@ class Machinery:
             name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
             if pod["spec"].get("nodeName") not in self.kubelets:
                 continue
-            if "deletionTimestamp" in pod["metadata"]:
-                now = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-                self.plane.admin.request("DELETE", kinds.PODS.path(name, namespace), now)
-            elif pod["status"].get("phase") == "Pending":
-                ready = [{"type": "Ready", "status": "True", "lastTransitionTime": _time()}]
-                status = {"phase": "Running", "conditions": ready, "podIP": "10.0.0.1", "startTime": _time()}
-                path = kinds.PODS.path(name, namespace, "status")
-                self.plane.admin.request("PATCH", path, {"status": status}, content=MERGE)
+            with suppress(Refused):  # somebody else was first; the next look finds it as it is then
+                if "deletionTimestamp" in pod["metadata"]:
+                    now = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+                    self.plane.admin.request("DELETE", kinds.PODS.path(name, namespace), now)
+                elif pod["status"].get("phase") == "Pending":
+                    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": _time()}]
+                    status = {"phase": "Running", "conditions": ready, "podIP": "10.0.0.1", "startTime": _time()}
+                    path = kinds.PODS.path(name, namespace, "status")
+                    self.plane.admin.request("PATCH", path, {"status": status}, content=MERGE)
 
     def _renew(self, node: str) -> None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())

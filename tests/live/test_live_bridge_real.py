@@ -44,12 +44,9 @@ def drawn(one: Machinery, bridge: RealBridge) -> None:
         owner = machine["metadata"]["ownerReferences"][0]
         assert (owner["kind"], owner["uid"]) == ("NodeClaim", claim["metadata"]["uid"])
         assert machine["spec"]["providerID"] == claim["status"]["providerID"]
-        # Not by whoever collects garbage, who may take minutes; the kubelets that end the pod are played by `one`.
-        bridge.edit(kinds.DEPLOYMENTS, "drawn", {"spec": {"replicas": 0}}, "default")
-        one.until(lambda: not bridge.all(kinds.PODS, "?labelSelector=app%3Ddrawn"))
-        bridge.delete(kinds.DEPLOYMENTS, "drawn", "default")
         bridge.delete_pool(POOL)
-        one.until(lambda: not bridge.claims())
+        one.until(lambda: not bridge.claims())  # `one` plays the kubelets that end the pod
+        bridge.delete_workloads()
         one.until(lambda: {each["metadata"]["name"] for each in one.list(kinds.MACHINES)} == before)
         one.until(lambda: {each["metadata"]["name"] for each in one.list(machines)} == before)
     finally:

@@ -44,7 +44,7 @@ def holds_nodes(admin: Admin, node_labels: str) -> bool:
     Node goes, and minutes longer."""
     wanted = admin.request("GET", f"/api/v1/nodes?labelSelector={quote(node_labels)}")["items"]
     held = {one["metadata"]["name"] for one in admin.request("GET", NODE_LEASES)["items"]}
-    return all(one["metadata"]["name"] in held for one in wanted)
+    return all(one["metadata"]["name"] in held for one in wanted if "deletionTimestamp" not in one["metadata"])
 
 
 def install_stages(admin: Admin, files: Path) -> None:

@@ -127,7 +127,7 @@ class _Lately(Generic[V]):
     def put(self, key: tuple[object, ...], value: V, now: float, seconds: float) -> None:
         self._held[key] = (now + seconds, value)
         self._held.move_to_end(key)
-        while len(self._held) > _REMEMBERED or next(iter(self._held.values()))[0] <= now:
+        while self._held and (len(self._held) > _REMEMBERED or next(iter(self._held.values()))[0] <= now):
             self._held.popitem(last=False)
 
 

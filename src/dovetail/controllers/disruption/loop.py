@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from dovetail.clouds.port import CloudError
@@ -41,6 +42,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Shorter than any clock can tell.
 _INSTANT: Final = 1e-4
+#: A moment that has come while a pass was made is looked at after this.
+_SOON: Final = 0.1
 #: A change is left to settle for so long, and never longer than this after the first of several.
 QUIET_SECONDS, LONGEST_SECONDS = 0.5, 10.0
 #: Judging takes at most about one part of so many of the time, and the event loop, which has nodes to bring up
@@ -62,15 +65,10 @@ class Beside(Protocol):
     def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
 
 
-def rest(took: float, kept_loop: float) -> float:
-    """For how many seconds there is no pass, unless for a change, after one that took so long and kept the event loop
-    from its work for so long of that."""
-    return min(LONGEST_SECONDS, max(SHARE * took, LOOP_SHARE * kept_loop))
-
-
 def pause(took: float, kept_loop: float) -> float:
-    """For how many seconds changes may go on before there is a pass."""
-    return max(2 * QUIET_SECONDS, rest(took, kept_loop))
+    """For how many seconds changes may go on before there is a pass, after one that took so long and kept the event
+    loop from its work for so long of that."""
+    return min(LONGEST_SECONDS, max(2 * QUIET_SECONDS, SHARE * took, LOOP_SHARE * kept_loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,22 @@ class Kept:
     changes: int
     due: float
     #: From when on it may be judged otherwise though nothing happens: a window closes.
-    holds_until: float = float("inf")
+    holds_until: float = inf
     #: Its time had come, and budgets had no room for it.
     is_ready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """What a pass leaves behind: for how many seconds of it the event loop was free, and when to look again."""
+
+    beside: float
+    #: In so many seconds whatever happens.
+    longest: float
+    #: When all that was found may be judged otherwise, though nothing happens.
+    turns: float
+    #: When another node may be consolidated.
+    opens: float
 
 
 @dataclass(slots=True)
@@ -186,7 +197,7 @@ class Disruption:
     def _due(self) -> float:
         """When, by the loop's clock, the next command is to be judged again."""
         if not self.kept:
-            return float("inf")
+            return inf
         return asyncio.get_running_loop().time() + min(one.due for one in self.kept) - self.now()
 
     def _looks_different(self) -> bool:
@@ -216,10 +227,12 @@ class Disruption:
             return
         self._changed.clear()
         began = time.perf_counter()
-        beside = await self._decide()
+        plan = await self._decide()
         self._took = time.perf_counter() - began
-        self._kept_loop = self._took - beside
-        self._wake = max(self._wake, loop.time() + rest(self._took, self._kept_loop))
+        self._kept_loop = self._took - plan.beside
+        # Nodes' times come one after another: like changes, they leave room between two passes.
+        opens = max(plan.opens - self.now(), pause(self._took, self._kept_loop))
+        self._wake = loop.time() + min(plan.longest, opens, max(plan.turns - self.now(), _SOON))
         self._tell_expected()
 
     def world(self) -> World:
@@ -246,6 +259,7 @@ class Disruption:
                 case Turn.LATER:
                     waiting.append(replace(one, is_ready=True, due=later))
                 case Turn.NEVER:
+                    self._wake = 0.0
                     self.teller.judged_again(command, Again((), ((command.names, Refusal(Code.BUDGET, why)),)))
         self.kept = [*waiting, *(one for one in self.kept if one not in due)]
         return going
@@ -266,19 +280,22 @@ class Disruption:
         judged = await self.beside(validation.judge_all, left, world, self._shelf)
         for command, again in zip(left, judged, strict=True):
             self.teller.judged_again(command, again)
+            if again.refusals:
+                self._wake = 0.0  # its nodes are free again: nothing that is watched tells of it
             for found in again.commands:
                 self.start(found, world)
 
-    async def _decide(self) -> float:
-        """A pass; for how many seconds it was beside the loop."""
+    async def _decide(self) -> _Next:
+        """A pass, and when to make the next."""
         world, changes = self.world(), self.changes
+        opens = self.worlds.opens
         self._seen = self._look()
         began = time.perf_counter()
         decided = await self.beside(passes.decide, world, self._shelf, self._known, time.perf_counter)
         beside = time.perf_counter() - began
         unsaid = self.teller.passed(world, decided, beside)
         turns = worlds.next_change(world)
-        holds_until = float("inf") if turns is None else world.now + turns
+        holds_until = inf if turns is None else world.now + turns
         for command in decided.commands:
             if self.carrier.rests(command):
                 continue
@@ -288,11 +305,8 @@ class Disruption:
             else:
                 self.start(command, world)
         rested = self.carrier.rested()
-        waits = (turns, worlds.next_opening(world), None if rested is None else rested - self.now())
-        soonest = min((one for one in waits if one is not None), default=WHATEVER_SECONDS)
         longest = LOOK_SECONDS if unsaid else WHATEVER_SECONDS
-        self._wake = asyncio.get_running_loop().time() + min(longest, max(soonest, 0.1))
-        return beside
+        return _Next(beside, longest, min(holds_until, inf if rested is None else rested), opens)
 
     def start(self, command: Command, world: World, drain_by: float | None = None) -> bool:
         """Have a command carried out, unless something else became of its nodes meanwhile."""

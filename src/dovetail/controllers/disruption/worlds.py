@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isinf
+from math import inf, isinf
 
 from dovetail.api.disruption import pools as pool_reader
 from dovetail.controllers.buffers import Buffers
@@ -23,7 +23,7 @@ from dovetail.core.disruption.facts import Gates, Machine, World
 from dovetail.core.disruption.policies import PoolPolicy
 from dovetail.core.disruption.repair_policies import NO_REPAIRS, RepairPolicies, next_due
 from dovetail.core.lifecycle.pools import PoolRecord
-from dovetail.core.nodeclaims import NodeClaim
+from dovetail.core.nodeclaims import CONSOLIDATABLE, NodeClaim
 from dovetail.core.nodepools import NodePool
 from dovetail.core.scheduling.problem import Problem
 from dovetail.core.snapshot import Snapshot
@@ -48,6 +48,9 @@ class Worlds:
     reboots: Callable[[NodeClaim], tuple[float, ...]] = lambda claim: ()
     #: The claim with what it ought to say of itself, as far as that is not written down.
     as_said: Callable[[NodeClaim], NodeClaim] = lambda claim: claim
+    #: When the first node of the last world may be consolidated whose claim says so all along: that its time began
+    #: anew when a pod came or went is not written yet, so that nothing will tell of its end.
+    opens: float = inf
     _catalogs: tuple[Catalog, ...] = ()
     _policies: dict[str, tuple[PoolRecord, NodePool, PoolPolicy]] = field(default_factory=dict)
 
@@ -56,6 +59,7 @@ class Worlds:
         now, known = self.now(), memory or Memory()
         problem = self.problem(self.snapshots.take().with_pods(*self.buffers.pods()))
         pools = self.policies()
+        self.opens = inf
         machines = {one.name: one for one in self._machines(pools, now)}
         return World(
             problem=problem,
@@ -87,6 +91,9 @@ class Worlds:
         said = self.as_said(claim)
         if said is not claim and policy is not None and not policy.is_static:
             said = drift_checks.as_settled(said, policy, now)
+            if claim.is_true(CONSOLIDATABLE) and not said.is_true(CONSOLIDATABLE):
+                opens = drift_checks.consolidatable_at(said, policy)
+                self.opens = min(self.opens, inf if opens is None else opens)
         return Machine(
             name, said, node, nominated=expected, reboots=self.reboots(claim), rebooted=rebooting.ended(claim)
         )
@@ -135,19 +142,6 @@ def next_change(world: World) -> float | None:
     for machine in world.machines.values():
         waits += _due(machine, world)
     return min(waits, default=None)
-
-
-def next_opening(world: World) -> float | None:
-    """In how many seconds another node may be consolidated; None if all that ever may be can be now. Nothing tells of
-    it where its claim said so all along: that its time began anew when a pod came or went was not written yet."""
-    opens = (
-        drift_checks.consolidatable_at(one.claim, policy)
-        for one in world.machines.values()
-        if one.claim is not None
-        and (policy := world.pools.get(one.claim.pool or "")) is not None
-        and not policy.is_static
-    )
-    return min((one - world.now for one in opens if one is not None and one > world.now), default=None)
 
 
 def _due(machine: Machine, world: World) -> Iterator[float]:
