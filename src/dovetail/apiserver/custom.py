@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.api import kinds
 from dovetail.api.kinds import Kind
 from dovetail.apiserver import errors, shapes
+from dovetail.apiserver.items import decode, encode
 from dovetail.apiserver.metadata import stamp
 from dovetail.apiserver.objects import Objects
 from dovetail.apiserver.resources import Resource
@@ -26,7 +27,26 @@ if TYPE_CHECKING:
 _CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 #: A schema is free-form JSON until it is compiled; what is no schema at all fails there in one of these ways.
 _UNUSABLE: Final = (BadInput, TypeError, ValueError, AttributeError, KeyError, RecursionError)
+#: Twice as many definitions as there are with every cloud's.
+_COMPILED: Final = 64
 _AGE_COLUMN: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+
+# A definition is compiled before it is stored, to see whether it can be, and again where it is served, and whoever
+# starts one server after another has the same definitions in each. What is compiled is never written to.
+
+
+@lru_cache(maxsize=_COMPILED)
+def _compiled(openapi: bytes) -> Schema:
+    # The rule language takes a moment to load, and a server without custom kinds never needs it.
+    from dovetail.apiserver import schemas
+
+    return schemas.compile(decode(openapi))
+
+
+@lru_cache(maxsize=_COMPILED)
+def _shaped(openapi: bytes) -> shapes.Struct:
+    return shapes.of_custom(decode(openapi))
 
 
 @dataclass(frozen=True)
@@ -37,10 +57,7 @@ class Definition:
 
     @cached_property
     def schema(self) -> Schema:
-        # The rule language takes a moment to load, and a server without custom kinds never needs it.
-        from dovetail.apiserver import schemas
-
-        return schemas.compile(self.openapi)
+        return _compiled(encode(self.openapi))
 
     @property
     def openapi(self) -> dict[str, Any]:
@@ -49,7 +66,7 @@ class Definition:
 
     @cached_property
     def shape(self) -> shapes.Struct:
-        return shapes.of_custom(self.openapi)
+        return _shaped(encode(self.openapi))
 
     @property
     def columns(self) -> list[dict[str, Any]]:

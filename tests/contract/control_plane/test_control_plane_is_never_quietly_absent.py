@@ -26,6 +26,7 @@ def run(tmp_path: Path, *words: str, **environment: str) -> subprocess.Completed
     (tmp_path / "test_world.py").write_text(TESTS)
     # An override that lacks everything: the quickest way to have no control plane.
     env = {**os.environ, "PYTHONPATH": str(ROOT), "DOVETAIL_CONTROL_PLANE": str(tmp_path), **environment}
+    env.pop("PYTEST_ADDOPTS", None)  # meant for whoever runs this
     env.pop("DOVETAIL_REQUIRE_CONTROL_PLANE", None) if not environment else None
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.control_plane_plugin", "-p", "no:cacheprovider"]
     return subprocess.run(
