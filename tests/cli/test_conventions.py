@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,6 @@ import pytest
 import yaml
 from tests.listings import load_once
 
-from dovetail import settings
 from dovetail.cli import program, verbs
 from dovetail.cli.console import Console, Streams
 from dovetail.cli.exits import Exit
@@ -445,7 +443,7 @@ def test_ctrl_c_is_heard_while_the_program_loads():
     assert (ran.returncode, ran.stdout, ran.stderr) == (Exit.INTERRUPTED, "", "")
 
 
-# ---- version, completion
+# ---- version
 
 
 def test_the_version_as_json(dovetail):
@@ -453,67 +451,3 @@ def test_the_version_as_json(dovetail):
     assert told["version"] == dovetail("version", "--short").out.strip()
     assert set(told) == {"version", "python", "planner"}
     assert told["planner"] == "interpreted"  # from a checkout; see tests/tools/test_compiled.py
-
-
-def completed(script: Path, *lines: str) -> list[list[str]]:
-    """What bash offers for the last word of each line."""
-    asked = [f"source {shlex.quote(str(script))}"]
-    for line in lines:
-        words = line.split(" ")
-        asked.append(f"COMP_WORDS=({' '.join(word or chr(39) * 2 for word in words)}); COMP_CWORD={len(words) - 1}")
-        asked.append("COMPREPLY=(); _dovetail; echo ${COMPREPLY[@]}")
-    ran = subprocess.run(["bash", "-c", "\n".join(asked)], capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    return [line.split() for line in ran.stdout.splitlines()]
-
-
-@pytest.fixture
-def bash_script(dovetail, tmp_path) -> Path:
-    script = tmp_path / "completion.bash"
-    script.write_text(dovetail("completion", "bash").out)
-    return script
-
-
-def test_bash_completes_verbs_flags_and_choices(bash_script):
-    assert completed(
-        bash_script,
-        "dovetail ca",
-        "dovetail catalog ",
-        "dovetail catalog re",
-        "dovetail catalog list --cloud a",
-        "dovetail plan -f x -o ",
-        "dovetail plan --outp",
-        "dovetail plan -f ",
-        "dovetail completion b",
-        "dovetail --no-color pl",
-        "dovetail --feature-gates X=true catalog li",
-    ) == [
-        ["catalog"],
-        ["list", "show", "diff", "import", "export", "refresh"],
-        ["refresh"],
-        ["aws", "azure"],
-        ["table", "json", "yaml"],
-        ["--output"],
-        [],
-        ["bash"],
-        ["plan"],
-        ["list"],
-    ]
-
-
-def test_bash_completes_every_flag_of_every_verb(bash_script):
-    offered = completed(bash_script, *(f"dovetail {named(verb)} --" for verb in verbs.VERBS))
-    for verb, found in zip(verbs.VERBS, offered, strict=True):
-        parser = ArgumentParser()
-        verbs.module_of(verb).configure(parser)
-        settings.add_flags(parser)
-        assert set(found) == {flag for flag in parser._option_string_actions if flag.startswith("--")}
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_completion_script_is_one_its_shell_can_read(dovetail, tmp_path, shell):
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} here to read it")
-    script = tmp_path / f"completion.{shell}"
-    script.write_text(dovetail("completion", shell).out)
-    subprocess.run([shell, "-n", str(script)], check=True)
