@@ -227,12 +227,12 @@ class Disruption:
             return
         self._changed.clear()
         began = time.perf_counter()
-        plan = await self._decide()
+        after = await self._decide()
         self._took = time.perf_counter() - began
-        self._kept_loop = self._took - plan.beside
+        self._kept_loop = self._took - after.beside
         # Nodes' times come one after another: like changes, they leave room between two passes.
-        opens = max(plan.opens - self.now(), pause(self._took, self._kept_loop))
-        self._wake = loop.time() + min(plan.longest, opens, max(plan.turns - self.now(), _SOON))
+        opens = max(after.opens - self.now(), pause(self._took, self._kept_loop))
+        self._wake = loop.time() + min(after.longest, opens, max(after.turns - self.now(), _SOON))
         self._tell_expected()
 
     def world(self) -> World:
