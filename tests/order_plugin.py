@@ -3,9 +3,10 @@
     --fast           the rooms that answer within a minute; it prints what it left out, and why
     --shuffle SEED   files in a random order, and the tests in each; the same seed gives the same order
 
-Tests of one file stay together, so that what a file sets up is set up once; those marked `story` are chapters that
-follow from each other and keep their order. Every worker must see the same order, and does: it is a function of the
-seed and the tests alone.
+Tests of one file stay together, on one worker too, so that what a file sets up is set up once; those marked `story`
+are chapters that follow from each other and keep their order. Every worker must see the same order, and does: it is a
+function of the seed and the tests alone. Of several workers some would be idle at the end if what takes long came late,
+so groups come first (`pytest.mark.xdist_group`; those of the control plane take longest), then the rooms of `LONG`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadGroupScheduling
 
 TESTS = Path(__file__).resolve().parent
 
@@ -59,6 +62,25 @@ SLOW = {
     ),
 }
 
+#: Rooms whose files take long, one of them a minute or more; the rest is done by whoever has time left.
+LONG = ("live", "shipping", "cli", "demo", "contract", "clouds", "tools")
+
+
+class ByFile(LoadGroupScheduling):
+    """What a worker is given at once: a group, or else a file. xdist's own scheduling gives it single tests, thousands
+    of them, and counts them all whenever one is over."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = super()._split_scope(nodeid)
+        return scope.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
+    if config.option.dist != "loadgroup":
+        return None
+    config.option.loadscopereorder = False  # it would begin with the files that have most tests
+    return ByFile(config, log)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("order", "which tests, in which order")
@@ -101,13 +123,27 @@ def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
     return found
 
 
+def long_first(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Groups, then rooms that take long, then the rest; among their like they keep their order."""
+
+    def place(item: pytest.Item) -> int:
+        if item.get_closest_marker("xdist_group") is not None:
+            return -1
+        room = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        return LONG.index(room) if room in LONG else len(LONG)
+
+    return sorted(items, key=place)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.shuffle is not None:
         items[:] = shuffled(items, config.option.shuffle)
+    if getattr(config.option, "loadgroup", False):  # what a worker has of --dist
+        items[:] = long_first(items)
 
 
 def pytest_collection_finish() -> None:
-    """Nine thousand tests stay in memory to the end; the garbage collector need not look at them again and again."""
+    """Eleven thousand tests stay in memory to the end; the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

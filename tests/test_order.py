@@ -17,9 +17,10 @@ class Item:
     path: Path
     nodeid: str
     story: bool = False
+    group: bool = False
 
     def get_closest_marker(self, name: str) -> object:
-        return name if self.story and name == "story" else None
+        return name if (self.story and name == "story") or (self.group and name == "xdist_group") else None
 
 
 def items(file: str, count: int, story: bool = False) -> list[Item]:
@@ -58,6 +59,26 @@ def test_a_story_is_told_in_its_order() -> None:
     chapters = items("story.py", 20, story=True)
     found = [one for one in order([*ITEMS, *chapters], 7) if one.startswith("story.py")]
     assert found == [one.nodeid for one in chapters]
+
+
+def test_groups_come_first_then_rooms_that_take_long_and_the_rest_keeps_its_order() -> None:
+    def item(path: str, group: bool = False) -> pytest.Item:
+        return cast("pytest.Item", Item(order_plugin.TESTS / path, f"{path}::test", group=group))
+
+    found = [item("api/a.py"), item("core/a.py"), item("live/a.py"), item("live/b.py"), item("views/a.py", group=True)]
+    expected = ["views/a.py::test", "live/a.py::test", "live/b.py::test", "api/a.py::test", "core/a.py::test"]
+    assert [one.nodeid for one in order_plugin.long_first(found)] == expected
+
+
+def test_rooms_that_take_long_exist() -> None:
+    assert [room for room in order_plugin.LONG if not (order_plugin.TESTS / room).is_dir()] == []
+
+
+def test_a_worker_is_given_a_group_or_a_file() -> None:
+    scope = order_plugin.ByFile._split_scope
+    scheduling = object.__new__(order_plugin.ByFile)
+    assert scope(scheduling, "tests/live/test_a.py::test_one[x::y]") == "tests/live/test_a.py"
+    assert scope(scheduling, "tests/live/test_a.py::test_one[x@y]@control-plane") == "control-plane"
 
 
 def test_what_the_fast_run_leaves_out_exists_and_says_why() -> None:

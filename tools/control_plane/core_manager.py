@@ -12,11 +12,11 @@ import base64
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import yaml
-
+from . import manifests
 from .access import Admin, Rules
+from .manifests import Body
 from .programs import NoControlPlane
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -24,21 +24,14 @@ ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 SERVED: Final = "/apis/cluster.x-k8s.io/v1beta2/machines"
 #: What its installer puts on everything of its own.
 LABEL: Final = {"cluster.x-k8s.io/provider": "cluster-api"}
+_WHOSE: Final = "Cluster API"
 _ROLE: Final = "manager-role"
 _WEBHOOKS: Final = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
 }
-Body = dict[str, Any]
 #: Where a path of the webhook server is, and who signed its certificate.
 At = Callable[[str], Body]
-
-
-def manifests(directory: Path) -> list[Body]:
-    if not directory.is_dir():
-        raise NoControlPlane(f"Cluster API's files are not beside its manager: {directory} is missing")
-    texts = [path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.yaml"))]
-    return [document for text in texts for document in yaml.safe_load_all(text) if document and "kind" in document]
 
 
 def at(port: int, authority: bytes) -> At:
@@ -48,14 +41,15 @@ def at(port: int, authority: bytes) -> At:
 
 def rules(files: Path) -> Rules:
     """What the manager may do: its own role, to the letter."""
-    found = [one for one in manifests(files / "rights") if one["metadata"]["name"] == _ROLE and "rules" in one]
+    rights = manifests.in_directory(files / "rights", _WHOSE)
+    found = [one for one in rights if one["metadata"]["name"] == _ROLE and "rules" in one]
     if not found:
         raise NoControlPlane(f"there is no ClusterRole {_ROLE} in {files / 'rights'}")
     return list(found[0]["rules"])
 
 
 def install_definitions(admin: Admin, files: Path, where: At) -> None:
-    for one in manifests(files / "crds"):
+    for one in manifests.in_directory(files / "crds", _WHOSE):
         admin.apply(CRDS, definition(one, where))
 
 
@@ -73,7 +67,7 @@ def served(admin: Admin) -> bool:
 
 
 def install_webhooks(admin: Admin, files: Path, where: At) -> None:
-    for one in manifests(files / "webhooks"):
+    for one in manifests.in_directory(files / "webhooks", _WHOSE):
         if one["kind"] in _WEBHOOKS:
             made = copy.deepcopy(one)
             made["metadata"] |= {"name": f"capi-{made['metadata']['name']}", "labels": dict(LABEL)}

@@ -9,36 +9,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from . import manifests
 from .access import Admin, Rules
 from .programs import NoControlPlane
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_WHOSE: Final = "Karpenter"
 _RIGHTS: Final = ("clusterrole.yaml", "clusterrole-kwok.yaml", "role.yaml")
 _ROLES: Final = ("ClusterRole", "Role")
 
 
 def install_definitions(admin: Admin, files: Path) -> None:
-    for path in _found(files / "crds"):
-        admin.apply(CRDS, yaml.safe_load(path.read_text(encoding="utf-8")))
+    for one in manifests.in_directory(files / "crds", _WHOSE):
+        admin.apply(CRDS, one)
 
 
 def rules(files: Path) -> Rules:
     """Everything its roles allow. Those of a namespace are given for all of them: there is one account for all."""
     found: list[dict[str, Any]] = []
-    for path in _found(files / "chart"):
+    for path in manifests.files(files / "chart", _WHOSE):
         if path.name in _RIGHTS:
             plain = [line for line in path.read_text(encoding="utf-8").splitlines() if "{{" not in line]
-            documents = yaml.safe_load_all("\n".join(plain))
-            found += [rule for one in documents if one and one["kind"] in _ROLES for rule in one["rules"]]
+            documents = manifests.documents("\n".join(plain))
+            found += [rule for one in documents if one["kind"] in _ROLES for rule in one["rules"]]
     if not found:
         raise NoControlPlane(f"there are no rights in {files / 'chart'}")
     return found
-
-
-def _found(directory: Path) -> list[Path]:
-    paths = sorted(directory.glob("*.yaml"))
-    if not paths:
-        raise NoControlPlane(f"Karpenter's files are not beside its program: {directory} is missing or empty")
-    return paths

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-import yaml
-
+from . import manifests
 from .access import Admin
-from .programs import NoControlPlane
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 STAGE_CRD = "stages.kwok.x-k8s.io"
@@ -17,15 +14,8 @@ NODE_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
 
 
-def manifests(directory: Path) -> list[dict[str, Any]]:
-    if not directory.is_dir():
-        raise NoControlPlane(f"kwok's files are not beside the programs: {directory} is missing")
-    texts = [path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.yaml"))]
-    return [document for text in texts for document in yaml.safe_load_all(text) if document]
-
-
 def install_crd(admin: Admin, files: Path) -> None:
-    for crd in manifests(files / "crds"):
+    for crd in manifests.in_directory(files / "crds", "kwok"):
         if crd["metadata"]["name"] == STAGE_CRD:
             admin.apply(CRDS, crd)
 
@@ -48,5 +38,5 @@ def holds_nodes(admin: Admin, node_labels: str) -> bool:
 
 
 def install_stages(admin: Admin, files: Path) -> None:
-    for stage in manifests(files / "stages"):
+    for stage in manifests.in_directory(files / "stages", "kwok"):
         admin.apply(STAGES, stage)

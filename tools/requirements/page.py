@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -56,8 +57,9 @@ def wording() -> dict[str, str]:
     return dict(line.split("\t", 1) for line in lines if line)
 
 
+@cache
 def citations(folder: Path | None = None) -> dict[str, list[Test]]:
-    """By number, who cites it; files and tests in order."""
+    """By number, who cites it; files and tests in order. All tests are parsed for it, once."""
     found: dict[str, list[Test]] = {}
     root = folder or ROOT / "tests"
     for path in sorted(root.rglob("test_*.py")):

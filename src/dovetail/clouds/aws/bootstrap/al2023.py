@@ -9,6 +9,7 @@ from dovetail.clouds.aws.bootstrap.mime import NODE_CONFIG, SHELL, Part, is_mult
 from dovetail.core.errors import BadValue
 
 _API = "node.eks.aws/"
+_Dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def user_data(boot: Boot) -> str:
@@ -48,7 +49,8 @@ def _node_config(boot: Boot) -> str:
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
     labels = ",".join(f"{key}={value}" for key, value in boot.node_labels)
     spec["kubelet"] = {"config": _kubelet(boot), "flags": [f"--node-labels={labels}"]}
-    return yaml.safe_dump({"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}, sort_keys=True)
+    config = {"apiVersion": f"{_API}v1alpha1", "kind": "NodeConfig", "spec": spec}
+    return yaml.dump(config, Dumper=_Dumper, sort_keys=True)
 
 
 def _kubelet(boot: Boot) -> dict[str, object]:
