@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
+import socket
 import sys
+import threading
+import warnings
 from asyncio.sslproto import SSLProtocol
 from pathlib import Path
 
@@ -16,7 +20,8 @@ from tests.kube.loopback import Scripted, VirtualClock, hangs_up, refuses, says,
 
 from dovetail.api import kinds
 from dovetail.kube.client import Client
-from dovetail.kube.credentials import Shown
+from dovetail.kube.config import ClusterConfig
+from dovetail.kube.credentials import Anonymous, Shown
 from dovetail.kube.errors import NoCredentials, Unauthorized, Unavailable, Untrusted
 from dovetail.kube.exec_plugin import ExecPlugin, Plugin
 from dovetail.kube.retry import Patience
@@ -52,6 +57,36 @@ def test_an_answer_far_larger_than_what_is_set_aside_for_a_connection_arrives_wh
             assert await ask(client) == large
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_never_says_goodbye_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under load a server may take longer than anybody waits; what was left open then was found by the collector."""
+    monkeypatch.setattr("dovetail.kube.transport._GOODBYE", 0.1)
+    tls = serving(OLD.sign("server", address=HOST), tmp_path)
+    over = threading.Event()
+    listening = socket.create_server((HOST, 0))
+
+    def silent() -> None:
+        held, _ = listening.accept()
+        with tls.wrap_socket(held, server_side=True) as connection:
+            connection.recv(2**16)
+            over.wait()
+
+    async def scenario() -> None:
+        config = ClusterConfig(f"https://{HOST}:{listening.getsockname()[1]}", Anonymous(), trust=Trust(Pem(OLD.pem)))
+        async with Client(config, Options(patience=Patience(budget=0.2, attempt=0.2))) as client:
+            with pytest.raises(Unavailable):
+                await ask(client)
+
+    server = threading.Thread(target=silent)
+    with listening, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        server.start()
+        asyncio.run(scenario())
+        gc.collect()
+        over.set()
+        server.join()
+    assert [str(one.message) for one in told] == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import io
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
@@ -44,7 +45,8 @@ _CONNECT_IN: Final = 10.0
 _LARGE: Final = 2**18
 #: A watch may be silent for long, but a server says at once that it has begun.
 _BEGIN_IN: Final = 60.0
-#: A request given up before it was answered takes leave of the server in good order; closing waits so long for that.
+#: A request given up before it was answered takes leave of the server in good order; closing waits so long for that,
+#: and as long again for what it then hangs up itself.
 _GOODBYE: Final = 1.0
 #: A peer that vanished is noticed after half a minute of silence and three unanswered probes.
 _PROBES: Final = (
@@ -100,9 +102,18 @@ class Transport:
         if self._session is not None:
             await self._session.close()
             self._session = None
-        deadline = asyncio.get_running_loop().time() + _GOODBYE
-        while any(one.fileno() != -1 for one in self._sockets) and asyncio.get_running_loop().time() < deadline:
+        for one in await self._left_open():
+            with suppress(OSError):  # the server hung up in this moment
+                one.shutdown(socket.SHUT_RDWR)
+        await self._left_open()
+
+    async def _left_open(self) -> list[socket.socket]:
+        """Connections that did not end in good time."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + _GOODBYE
+        while (still := [one for one in self._sockets if one.fileno() != -1]) and now() < deadline:
             await asyncio.sleep(0.005)
+        return still
 
     async def send(self, call: Call, patience: Patience) -> bytes:
         """The body of the answer."""
