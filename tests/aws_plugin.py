@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,9 +23,12 @@ _UNSET = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL",
 
 @pytest.fixture(scope="session")
 def aws_running() -> Iterator[AwsServer]:
+    from botocore import session
     from tools.aws_server import AwsServer
 
-    with AwsServer() as server:
+    with pytest.MonkeyPatch.context() as patched, AwsServer() as server:
+        # Each test has sessions of its own, and each session would read what AWS's services are, a megabyte, anew.
+        patched.setattr(session, "create_loader", cache(session.create_loader))
         yield server
 
 

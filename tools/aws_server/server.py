@@ -20,6 +20,7 @@ from tools.aws_server import (
     placement,
     prices,
     profiles,
+    remembered,
     reservations,
     running,
     statuses,
@@ -59,6 +60,7 @@ class AwsServer:
         graft.graft(grafted())
         faults.graft()
         profiles.graft()
+        remembered.graft()
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._extra = _extra_services()
         self._server = make_server("127.0.0.1", port, self, threaded=True, request_handler=_Quiet)
