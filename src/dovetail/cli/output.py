@@ -14,8 +14,9 @@ def structured(value: object, output: str, console: Console) -> None:
     if output == "yaml":
         import yaml
 
-        dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        console.write(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120))
+        from dovetail.api.install.text import Dumper
+
+        console.write(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))
         return
     import msgspec
 

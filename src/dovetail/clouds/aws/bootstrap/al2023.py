@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import yaml
 
+from dovetail.api.install.text import Dumper
 from dovetail.clouds.aws.bootstrap.boot import Boot
 from dovetail.clouds.aws.bootstrap.mime import NODE_CONFIG, SHELL, Part, is_multipart, joined, parts
 from dovetail.core.errors import BadValue
 
 _API = "node.eks.aws/"
-_Dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def user_data(boot: Boot) -> str:
@@ -50,7 +50,7 @@ def _node_config(boot: Boot) -> str:
     labels = ",".join(f"{key}={value}" for key, value in boot.node_labels)
     spec["kubelet"] = {"config": _kubelet(boot), "flags": [f"--node-labels={labels}"]}
     config = {"apiVersion": f"{_API}v1alpha1", "kind": "NodeConfig", "spec": spec}
-    return yaml.dump(config, Dumper=_Dumper, sort_keys=True)
+    return yaml.dump(config, Dumper=Dumper, sort_keys=True)
 
 
 def _kubelet(boot: Boot) -> dict[str, object]:
