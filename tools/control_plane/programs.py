@@ -4,8 +4,7 @@ DOVETAIL_CONTROL_PLANE   a directory with all of them; incomplete is an error, f
 KUBEBUILDER_ASSETS       the same, but passed over when incomplete: other projects need fewer programs in it
 the cache                what `build` made, or makes now if there is a Go
 
-Cluster API's manager and Karpenter's kwok provider are made and kept apart: few tests need them, and none is made anew
-because of another.
+Cluster API's manager and Karpenter's kwok provider are made and kept apart: few tests need them.
 """
 
 from __future__ import annotations
@@ -16,10 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-KUBERNETES: Final = "kubernetes"
-KWOK: Final = "kwok"
-CLUSTER_API: Final = "cluster_api"
-KARPENTER: Final = "karpenter"
 #: The program of Cluster API's own controllers, by the name it has here.
 MANAGER: Final = "cluster-api"
 #: And that of Karpenter's controller for kwok nodes: what clusters we take over run, and what we are measured against.
@@ -36,10 +31,9 @@ class NoControlPlane(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program: where its source is, and what the linker is told beside what it is always told."""
+    """One program: its package, and what the linker is told beside what it is always told."""
 
     name: str
-    module: str
     package: str
     link: tuple[str, ...] = ()
 
@@ -53,15 +47,15 @@ def _stamped() -> tuple[str, ...]:
 
 
 PROGRAMS: Final = (
-    Program("etcd", KUBERNETES, "go.etcd.io/etcd/server/v3"),
-    Program("kube-apiserver", KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver", _stamped()),
-    Program("kube-controller-manager", KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager", _stamped()),
-    Program("kube-scheduler", KUBERNETES, "k8s.io/kubernetes/cmd/kube-scheduler", _stamped()),
-    Program("kubectl", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", _stamped()),
-    Program("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
+    Program("etcd", "go.etcd.io/etcd/server/v3"),
+    Program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", _stamped()),
+    Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", _stamped()),
+    Program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", _stamped()),
+    Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", _stamped()),
+    Program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 )
-MANAGERS: Final = (Program(MANAGER, CLUSTER_API, "sigs.k8s.io/cluster-api/core"),)
-PEERS: Final = (Program(PEER, KARPENTER, "sigs.k8s.io/karpenter/kwok"),)
+MANAGERS: Final = (Program(MANAGER, "sigs.k8s.io/cluster-api/core"),)
+PEERS: Final = (Program(PEER, "sigs.k8s.io/karpenter/kwok"),)
 # kwok is asked for only where fake kubelets are wanted; a directory without it still makes a control plane.
 NEEDED: Final = tuple(program.name for program in PROGRAMS if program.name != "kwok")
 

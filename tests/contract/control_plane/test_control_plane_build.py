@@ -16,11 +16,20 @@ echo "$@" >> {log}
 echo "with $GOTOOLCHAIN: $1" >> {log}
 case "$1" in
   env) echo '{{"GOVERSION": "{version}", "GOOS": "linux", "GOARCH": "amd64", "CGO_ENABLED": "0"}}' ;;
-  list) echo {module} ;;
+  list)
+    case "$2" in
+      -m) echo {module} ;;
+      *) echo an/early/package; echo a/late/package ;;
+    esac ;;
   build)
+    echo an/early/package >&2
     {fail}
     while [ "$1" != "-o" ]; do shift; done
-    echo "#!/bin/sh" > "$2"; chmod +x "$2" ;;
+    into=$2; shift 2
+    for package in "$@"; do
+      name=$(basename "${{package%/v3}}")
+      echo "#!/bin/sh" > "$into$name"; chmod +x "$into$name"
+    done ;;
 esac
 """
 
@@ -74,7 +83,14 @@ def test_cluster_apis_manager_is_made_apart_with_its_definitions_rights_and_webh
     assert manager.path(MANAGER).exists()
     found = {one.name for one in manager.cluster_api_files.iterdir() if list(one.glob("*.yaml"))}
     assert found == {"crds", "rights", "webhooks"}
-    assert go.builds() == len(PROGRAMS) + 1
+    assert go.builds() == 2
+
+
+def test_a_build_says_how_far_it_is(go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(build, "PROGRESS_SECONDS", 0.0)
+    build.build(say=said.append, root=tmp_path / "cache")
+    assert any(line.startswith("1 of at most 2 packages, at ") for line in said)
 
 
 def test_karpenter_is_made_apart_with_its_definitions_and_its_chart(go: FakeGo, tmp_path: Path) -> None:
@@ -104,24 +120,10 @@ def test_what_lies_beside_the_programs_somebody_named_is_taken(
     assert find({"DOVETAIL_CONTROL_PLANE": str(directory)}) == Programs(directory)
 
 
-def test_another_cluster_api_leaves_the_control_plane_as_it_is(
-    go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = build.Go.find()
-    plane, manager = build.recipe_hash(found), build.recipe_hash(found, build.MANAGER_RECIPE)
-    changed = tmp_path / "cluster_api"
-    changed.mkdir()
-    for name in ("go.mod", "go.sum"):
-        (changed / name).write_text("another")
-    monkeypatch.setitem(build.MODULES, "cluster_api", changed)
-    assert build.recipe_hash(found) == plane
-    assert build.recipe_hash(found, build.MANAGER_RECIPE) != manager
-
-
 def test_a_second_build_finds_the_first(go: FakeGo, tmp_path: Path) -> None:
     first = build.build(say=quiet, root=tmp_path / "cache")
     assert build.build(say=quiet, root=tmp_path / "cache") == first
-    assert go.builds() == len(PROGRAMS)
+    assert go.builds() == 1
 
 
 def test_another_go_is_another_build(go: FakeGo, tmp_path: Path) -> None:
@@ -132,17 +134,17 @@ def test_another_go_is_another_build(go: FakeGo, tmp_path: Path) -> None:
 
 def test_another_lock_file_is_another_build(go: FakeGo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = build.recipe_hash(build.Go.find())
-    changed = tmp_path / "kubernetes"
+    changed = tmp_path / "changed"
     changed.mkdir()
     for name in ("go.mod", "go.sum"):
-        (changed / name).write_text((build.MODULES["kubernetes"] / name).read_text() + "\n")
-    monkeypatch.setitem(build.MODULES, "kubernetes", changed)
+        (changed / name).write_text((build.SOURCES / name).read_text() + "\n")
+    monkeypatch.setattr(build, "SOURCES", changed)
     assert build.recipe_hash(build.Go.find()) != before
 
 
 def test_a_failed_build_publishes_nothing_and_says_what_go_said(go: FakeGo, tmp_path: Path) -> None:
-    go.is_version("go1.26.0", fail="echo 'out of luck' >&2; exit 1")
-    with pytest.raises(NoControlPlane, match="out of luck"):
+    go.is_version("go1.26.0", fail="echo 'out of luck' >&2; yes a/late/package | head -50 >&2; exit 1")
+    with pytest.raises(NoControlPlane, match=r"failed:\nout of luck$"):
         build.build(say=quiet, root=tmp_path / "cache")
     go.is_version("go1.26.0")
     assert build.build(say=quiet, root=tmp_path / "cache").missing() == []
@@ -158,7 +160,7 @@ def test_two_builds_at_once_compile_once(go: FakeGo, tmp_path: Path) -> None:
     for builder in builders:
         builder.join()
     assert len(made) == 3
-    assert go.builds() == len(PROGRAMS)
+    assert go.builds() == 1
 
 
 def test_without_go_there_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

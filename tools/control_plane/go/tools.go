@@ -8,4 +8,7 @@ import (
 	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
 	_ "k8s.io/kubernetes/cmd/kube-scheduler"
 	_ "k8s.io/kubernetes/cmd/kubectl"
+	_ "sigs.k8s.io/cluster-api/core"
+	_ "sigs.k8s.io/karpenter/kwok"
+	_ "sigs.k8s.io/kwok/cmd/kwok"
 )
