@@ -1,6 +1,7 @@
 """What the live benchmark makes of what it saw. No cluster is needed, and nothing looks at a clock."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,31 @@ def test_pods_bound_without_a_single_claim_spent_their_time_before_it():
 def _result(side: str, nodes: int = 10, price: float = 2.0) -> Result:
     writes = {"leases": 100.0, "events": 10.0, "claims": 50.0, "nodes": 30.0, "pods": 0.0, "rest": 10.0}
     return Result(side, 10.0, dict.fromkeys(STAGES, 1.0), 1.0, 2.0, nodes, price, 80.0, 3.0, writes)
+
+
+def test_of_several_runs_the_one_of_median_time_is_told_whole():
+    runs = [
+        replace(_result("peer", nodes=nodes), seconds=seconds) for nodes, seconds in ((1, 31.0), (2, 16.0), (3, 20.0))
+    ]
+    assert bench_live.median(runs) is runs[2]
+    assert all(count % 2 for count in bench_live.RUNS.values())
+
+
+def test_both_sides_take_turns_and_each_column_is_one_run(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    seconds = iter((31.0, 9.0, 16.0, 8.0, 20.0, 12.0))
+
+    def measure(plan: Plan) -> Result:
+        asked.append(plan.side)
+        return replace(_result(plan.side), seconds=next(seconds))
+
+    monkeypatch.setattr(bench_live.live_peer, "built", lambda: True)
+    monkeypatch.setattr(bench_live.live_run, "measure", measure)
+    monkeypatch.setenv("LIVE_ONLY", "500")
+    monkeypatch.setattr(bench_live, "with_kept", lambda _, rows: rows)
+    first = bench_live.run()[0]
+    assert asked == ["peer", "ours"] * 3
+    assert (first.ours, first.peer) == (9.0, 20.0)
 
 
 def test_leases_are_not_counted_for_a_node():
