@@ -1,9 +1,10 @@
 """Pending pods become nodes, on a real control plane: ours beside the peer's own controller for simulated machines.
 
 Each side has a control plane of its own, fresh for every table line: etcd, kube-apiserver, controller manager and
-scheduler as published, and kwok for kubelets. `dovetail run --cloud kwok` is on one, the peer's kwok provider, compiled
-from its module, on the other, one after the other; both read the same instance types, have the same NodePool and wait
-as long for a batch. Time runs from applying the Deployments until the last pod is bound, by the scheduler's events (a
+scheduler as published, told alike to collect garbage less often (`GOGC=400`), and kwok for kubelets. `dovetail run
+--cloud kwok` is on one, the peer's kwok provider, compiled from its module with the libraries of that Kubernetes
+release, on the other, one after the other; both read the same instance types, have the same NodePool and wait as long
+for a batch. Time runs from applying the Deployments until the last pod is bound, by the scheduler's events (a
 watch tells it later on a server that is busy), and is divided by when the *last* claim is through each stage, so a
 second round of planning shows as a long *create*; ours says of a claim that it is launched, registered and initialized
 in one write, once its Node takes pods, and all of that shows as *launch*. API server, scheduler and controller share
