@@ -56,9 +56,8 @@ def _both(workload: Workload) -> tuple[Result, Result | None]:
     idle = IDLE_SECONDS if workload.kind == "spread" else 0.0
     sides = (PEER, OURS) if live_peer.built() else (OURS,)
     runs = [_one(Plan(side, workload, idle=idle)) for _ in range(RUNS[workload.kind]) for side in sides]
-    return median([one for one in runs if one.side == OURS]), (
-        median([one for one in runs if one.side == PEER]) if PEER in sides else None
-    )
+    by_side = {side: median([one for one in runs if one.side == side]) for side in sides}
+    return by_side[OURS], by_side.get(PEER)
 
 
 def _one(plan: Plan) -> Result:

@@ -3,8 +3,7 @@
 The hash covers `go.mod` and `go.sum`, the Go version, the platform and the flags, so a change of any of them is another
 directory and nothing is ever stale. A build goes into a directory of its own and is published by one rename; a file
 lock makes a second process wait for the first and then find its work. Everything is made from one `go.mod`, so what the
-programs share is compiled once: half of what four of them took. Cold, that is minutes; afterwards a look at three
-directories.
+programs share is compiled once. Cold, that is minutes; afterwards a look at three directories.
 """
 
 from __future__ import annotations
@@ -24,14 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .programs import (
-    MANAGERS,
-    PEERS,
-    PROGRAMS,
-    NoControlPlane,
-    Program,
-    Programs,
-)
+from .programs import MANAGERS, PEERS, PROGRAMS, NoControlPlane, Program, Programs
 
 SOURCES: Final = Path(__file__).resolve().parent / "go"
 # Nobody debugs these programs, and the linker would throw away what the compiler writes for a debugger.
